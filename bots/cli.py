@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 it failed; 2 wrong use or settings, nothing was done; 130 
 """
 
 import argparse
+import errno
 import gc
 import os
 import sys
@@ -55,12 +56,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has gone; else the interpreter complains when it flushes at its end
+    except OSError as fault:
+        # The reader has gone, or the disk is full. Without this the interpreter complains when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        if isinstance(fault, BrokenPipeError):
+            return FAILED
+        return _print_error(f"Not everything could be written: {os.strerror(fault.errno or 0).lower()}.")
 
 
 def _run_command(arguments: argparse.Namespace) -> int:
+    import logging
     from inspect import iscoroutine
 
     from bots.process import log_to_stderr, run
@@ -69,6 +74,8 @@ def _run_command(arguments: argparse.Namespace) -> int:
 
     try:
         settings = Settings()
+        # It warns of one line at a time, without the file's name.
+        logging.getLogger("dotenv").setLevel(logging.ERROR)
         if arguments.needs_settings:
             _report_ignored_lines()
             settings = read_settings(os.environ)
@@ -79,11 +86,9 @@ def _run_command(arguments: argparse.Namespace) -> int:
         return _print_error(str(error), WRONG_USE)
     except FootnoteError as error:
         return _print_error(str(error), FAILED)
-    except (KeyboardInterrupt, BrokenPipeError):
-        raise
     except Exception as error:
-        import logging
-
+        if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC):
+            raise
         # The boundary of the process: the person gets a sentence, the log gets the rest.
         logging.getLogger(__name__).exception("%s failed", arguments.command)
         kind = type(error).__name__
@@ -91,12 +96,8 @@ def _run_command(arguments: argparse.Namespace) -> int:
 
 
 def _report_ignored_lines() -> None:
-    import logging
-
     from core.settings import ENV_FILE, broken_lines
 
-    # It warns of one line at a time, without the file's name.
-    logging.getLogger("dotenv").setLevel(logging.ERROR)
     if numbers := broken_lines(ENV_FILE):
         lines, are = ("Line", "is") if len(numbers) == 1 else ("Lines", "are")
         named = ", ".join(map(str, numbers))

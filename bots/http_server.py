@@ -78,7 +78,8 @@ async def serve(
             listener = await loop.create_server(lambda: HttpConnection(connections, server), host, port)
         except OSError as fault:
             address = f"{host}:{port}" if host else f"port {port}"
-            raise SettingsError(f"{name} cannot be served on {address}: {reason_of(fault)}.") from fault
+            reason = reason_of(fault).rpartition(": ")[2]  # without asyncio's words, which repeat the address
+            raise SettingsError(f"{name} cannot be served on {address}: {reason}. Choose another.") from fault
         try:
             yield listener.sockets[0].getsockname()[1]
         finally:

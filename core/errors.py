@@ -100,16 +100,16 @@ def reason_of(fault: OSError) -> str:
     return (fault.strerror or "the disk refused").lower()
 
 
-#: Providers of models whose packages an extra of Footnote installs, each of its name.
-EXTRAS = frozenset({"openai", "anthropic", "ollama"})
+#: What needs packages that an extra of Footnote installs, each of its name.
+EXTRAS = frozenset({"openai", "anthropic", "ollama", "mcp"})
 
 
-def how_to_install(provider: str, package: str) -> str:
-    """The missing package of a model's provider, as the rest of a sentence."""
-    if provider in EXTRAS:
+def how_to_install(name: str, package: str) -> str:
+    """The missing package of a model's provider, or the missing extra, as the rest of a sentence."""
+    if name in EXTRAS:
         return (
-            f"needs packages that are not installed: uv sync --no-dev --inexact --extra {provider}, "
-            f"or pip install '.[{provider}]', in Footnote's folder."
+            f"needs packages that are not installed: .uv/bin/uv sync --no-dev --inexact --extra {name}, "
+            f"or pip install '.[{name}]', in Footnote's folder."
         )
     return f"needs a package: pip install {package.partition('.')[0].replace('_', '-')}."
 

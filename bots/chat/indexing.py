@@ -80,6 +80,8 @@ def read_targets(names: Sequence[str], *, follow: bool = False, settings: Settin
     others = [name for name in names if name not in sources]
     urls = tuple(name for name in others if "://" in name)
     paths = tuple(Path(name).expanduser() for name in others if "://" not in name)
+    if not all(map(str.strip, names)):
+        raise SettingsError("An empty name stands for nothing; a dot stands for this folder.")
     if closed := [str(path) for path in paths if not _is_open(path)]:
         raise SettingsError(f"{', '.join(closed)} cannot be read: permission denied.")
     if missing := [str(path) for path in paths if not path.exists()]:

@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 
 from bots.page.settings import PageSettings, is_loopback, read_page_settings
 from core.conversation import value
-from core.errors import SettingsError
+from core.errors import SettingsError, how_to_install
 from core.setting_values import is_address
 from core.settings import ENV_FILE, read_env_file
 
-NO_EXTRA = "The MCP server needs its extra: pip install 'footnote[mcp]', or uv run --extra mcp footnote mcp."
+NO_EXTRA = f"The MCP server {how_to_install('mcp', 'mcp')}"
 MCP_SETTINGS = ("MCP_URL", "MCP_ISSUER")
 
 

@@ -95,6 +95,34 @@ async def test_lines_of_the_env_file_that_are_ignored_are_named_once(machine):
     assert ran.record["outcome"] == "answered"
     assert ran.err == "Lines 2, 3 of .env are not NAME=value and are ignored.\n"
 
+    machine.settings["LOG_LEVEL"] = "info"
+
+    ran = await machine.run("doctor", "sources")
+
+    assert "Line 2 of .env is not NAME=value and is ignored." in ran.out
+    assert "dotenv" not in ran.err
+
+
+async def test_an_empty_name_is_not_the_folder_of_the_command(machine):
+    commands = (["ingest"], ["chat"], ["ask", "When?", "--docs"])
+
+    sentences = {await told(machine, *command, "") for command in commands}
+
+    assert sentences == {(2, "An empty name stands for nothing; a dot stands for this folder.")}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
+async def test_output_that_the_disk_does_not_take_is_told(machine):
+    with Path("/dev/full").open("wb") as full:  # noqa: ASYNC230 - a device that answers at once
+        for command in (["graph"], ["ingest", "docs"], ["sources"]):
+            process = await machine.start(*command, stdout=full.fileno())
+            _, err = await process.communicate()
+
+            assert (process.returncode, err) == (
+                1,
+                b"Not everything could be written: no space left on device.\n",
+            )
+
 
 async def test_a_folder_with_nothing_to_read_is_told_what_can_be_read(machine):
     (machine.folder / "empty").mkdir()
