@@ -167,6 +167,11 @@ def is_served(settings: Settings, *, for_certain: bool = False) -> bool:
     return (owner := find_owner(settings.data_dir)) is not None and owner.is_serving
 
 
+def has_library(settings: Settings) -> bool:
+    """False for a data folder in which nothing was ever indexed, where a look must leave nothing."""
+    return settings.postgres_url is not None or (settings.data_dir / LIBRARY).is_file()
+
+
 def open_library(
     settings: Settings,
     storage: Storage | None = None,

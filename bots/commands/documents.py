@@ -35,7 +35,7 @@ from bots.terminal.receive import ask_line, is_interactive
 from bots.terminal.screen import Screen
 from core.answers.answers import sync
 from core.answers.store import SCHEMA, STORE
-from core.bootstrap import LIBRARY, make_fetcher, open_library, own_data_dir
+from core.bootstrap import LIBRARY, has_library, make_fetcher, open_library, own_data_dir
 from core.errors import IndexDamaged, ModelTrouble, SettingsError, VersionMismatch
 from core.library.indexing import Notify
 from core.library.library import DEFAULT_COLLECTION, Library
@@ -109,8 +109,8 @@ def _channel_store(settings: Settings) -> Iterator[ChannelStore]:
 
 
 def _collections(settings: Settings) -> Sequence[str]:
-    """The names of the collections; nothing is made where nothing was ever indexed."""
-    if settings.postgres_url is None and not (settings.data_dir / "library.sqlite").is_file():
+    """The names of the collections."""
+    if not has_library(settings):
         return ()
     with closing(open_library(settings)) as library:
         return sorted(library.store.collections())

@@ -16,7 +16,7 @@ from bots.platforms import any_id, ids_of
 from bots.record import iso, moment
 from bots.terminal import render
 from bots.terminal.screen import Screen
-from core.bootstrap import open_library, own_data_dir
+from core.bootstrap import has_library, open_library, own_data_dir
 from core.errors import SettingsError
 from core.library.data_lock import make_data_dir
 from core.library.entries import Entry
@@ -36,6 +36,9 @@ FAILURES_SHOWN = 20  # items of a source
 
 def list_sources(arguments: Namespace, settings: Settings) -> int:
     screen = Screen()
+    if not has_library(settings):
+        print("[]") if arguments.json else screen.note(texts.NOTHING_INDEXED)  # noqa: T201 - this is the output
+        return 0
     with (
         closing(open_library(settings)) as library,
         open_storage(settings) as storage,

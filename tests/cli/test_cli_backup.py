@@ -117,6 +117,18 @@ async def test_an_id_that_was_given_before_the_backup_is_not_given_again(machine
     assert first > last
 
 
+async def test_a_folder_that_was_looked_at_still_holds_nothing(machine, archive):
+    machine.settings["DATA_DIR"] = "elsewhere"
+
+    listed = await machine.run("sources")
+    as_json = await machine.run("sources", "--json")
+    restored = await machine.run("restore", archive.name)
+
+    assert "Nothing is indexed yet" in listed.err
+    assert as_json.record == []
+    assert restored.code == 0, restored.err
+
+
 async def test_uploads_follow_the_folder_to_another_place(machine, archive):
     machine.settings["DATA_DIR"] = "elsewhere"
 
