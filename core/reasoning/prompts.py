@@ -23,7 +23,7 @@ from core.text.inline import without_tags, without_targets
 from core.text.intent import asks_for_calculation, needs_history, recent_questions
 from core.text.language import language_of, sure_language
 from core.text.quoting import headings_over, quotable
-from core.text.sentences import Unit, split_units
+from core.text.sentences import split_units
 from core.text.terms import query_terms
 
 Messages = tuple[tuple[Literal["system", "human", "ai"], str], ...]
@@ -290,27 +290,20 @@ def _numbered_sentences(passage: Passage) -> str:
     beginning, which the title says, are left out."""
     text = passage.text
     units = split_units(text)[:SENTENCES_SHOWN]
-    above = _headings_above(units)
-    unsaid = headings_over(text, 0, (passage.title, *passage.path))
+    said = {*headings_over(text, 0, ())}.difference(headings_over(text, 0, (passage.title, *passage.path)))
     lines = {
         number: " ".join(without_targets(without_tags(text[unit.start : unit.end])).split())
         for number, unit in enumerate(units, start=1)
-        if unit.kind != "markup" and (number > above or (unit.start, unit.end) in unsaid)
+        if unit.kind != "markup" and (unit.start, unit.end) not in said
     }
     return "\n".join(f"({number}) {line}" for number, line in lines.items() if _WORD.search(line))
-
-
-def _headings_above(units: Sequence[Unit]) -> int:
-    """The number of headings before the first text."""
-    return next((number for number, unit in enumerate(units) if unit.kind != "heading"), 0)
 
 
 def _strip_text(strip: Strip) -> str:
     """The words of a strip, below the headings above them that the title does not say, with the number or sign of its
     first item, and without where links lead within the documents."""
-    units = split_units(strip.text)
-    above = _headings_above(units)
-    text = strip.text[units[above - 1].end :].strip("\n") if above else strip.text
+    above = headings_over(strip.text, 0, ())
+    text = strip.text[above[-1][1] :].strip("\n") if above else strip.text
     lead = _ITEM_LEAD.search(strip.passage.text[: strip.within[0]])
     text = f"{lead[0] if lead else ''}{without_targets(text, inner_alone=True)}"
     shown = "\n\n".join((*strip.headings, text))

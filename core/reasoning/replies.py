@@ -359,15 +359,16 @@ def _prose(text: str, strips: reasoner.Strips) -> str:
     numbers = {strip.number for strip in strips}
     if not _MARKERS.search(_mask(text)):  # if footnotes have square brackets, "(1)" means something else
         text = _replace_outside_code(_IN_PARENTHESES, lambda found, _: f"{found[1]}[{found[2]}]", text)
-    text = _replace_outside_code(_DEFINITION, lambda _found, _words: "", text)
-    text = _replace_outside_code(_LINK, _link(known), text)
-    text = _replace_outside_code(
-        _ADDRESS, lambda found, _: found[0] if found[0].rstrip(".,;:!?") in known else "", text
+    changes: tuple[tuple[re.Pattern[str], Change], ...] = (
+        (_DEFINITION, lambda _found, _words: ""),
+        (_LINK, _link(known)),
+        (_ADDRESS, lambda found, _: found[0] if found[0].rstrip(".,;:!?") in known else ""),
+        (_RULE, lambda _found, _words: ""),  # below a paragraph it would make a heading
+        (_MARKERS, _marker(numbers)),
     )
-    text = _replace_outside_code(
-        _RULE, lambda _found, _words: "", text
-    )  # below a paragraph it would make a heading
-    return _replace_outside_code(_MARKERS, _marker(numbers), text)
+    for pattern, change in changes:
+        text = _replace_outside_code(pattern, change, text)
+    return text
 
 
 def _mask(text: str) -> str:
