@@ -83,6 +83,17 @@ KINDS = {
 }
 
 
+#: What a chat client might obey.
+_IN_DISCORD = (
+    "<@1>", "<@!1>", "<@&1>", "<#1>", "<:name:1>", "</name:1>", "<t:1:R>", "<id:customize>", "@everyone", "@here",
+    "\\@everyone", "`@everyone`", "<@\u200b1>", "||hidden||", "\\||hidden||", "```ansi\n\x1b[31mred\n```", "-# small",
+    ">>> all of it\n\n<@1>", "*`*<t:1:R>`*", "**a `**`<#1>`**`**", "discord://-/channels/1", "steam://run/1",
+    "discord.gg/x", "[bank.example [x](https://good.example/page)", "[🙂](https://good.example/page)", "[@everyone](https://good.example/page)", "https://good.example/page)", ":smile:",
+    "```\n\n```\n<#1>\n```", "`" * 400, "*" * 999, "a\\", "1. a", "- a", "# a", "]" * 99 + "(https://evil.com)",
+)  # fmt: skip
+HOSTILE_IN_CHAT = KINDS | {"discord": _IN_DISCORD}
+
+
 def by_kind(kinds: Mapping[str, tuple[str, ...]]) -> list:
     """A test of each kind, the floods in the long run."""
     return [
