@@ -20,6 +20,7 @@ from fakes.memory import memory
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from fakes.chats import Chat
     from fakes.discord import FakeDiscord
     from fakes.postgres import PostgresServer
     from fakes.slack import FakeSlack
@@ -186,6 +187,15 @@ async def discord() -> AsyncIterator[FakeDiscord]:
 
     async with FakeDiscord() as server:
         yield server
+
+
+@pytest.fixture(params=["slack", "discord"])
+async def chat(request: pytest.FixtureRequest, template: Path, tmp_path: Path) -> AsyncIterator[Chat]:
+    """Footnote, which is not yet begun, for a Slack and for a Discord in turn."""
+    from fakes.chats import open_chat
+
+    async with open_chat(request.param, template, tmp_path) as chat:
+        yield chat
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from fakes.discord import Hang, LostResponse, RateLimited, ServerError
 from fakes.discord_server import Server
-from fakes.served import FERRY, FERRY_ANSWER
+from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE
+from fakes.web_servers import FakeSearXNG
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
 OPEN = "POST /channels/{channel_id}/messages/{message_id}/threads"
@@ -51,6 +52,22 @@ async def test_what_is_brought_again_in_every_way_is_answered_once(server, fake,
     assert [len(each) for each in answers] == [1] * (count + 1)
     assert all(FERRY_ANSWER in answer.visible for (answer,) in answers)
     assert len(fake.said()) == count + 1
+
+
+async def test_a_press_that_is_brought_twice_is_one_decision(server, fake, ann, general):
+    async with FakeSearXNG([FRANCE]) as engine:
+        server.settings |= {"WEB_SEARCH": "searxng", "SEARXNG_URL": engine.url}
+        await server.open()
+        asked = await fake.mention(ann, general, CUP)
+        (card,) = await server.until_answered(asked)
+        fake.faults.duplicate_chance = 1.0
+
+        press = await fake.press(card, "Search the web", ann)
+        await fake.duplicate(press)
+        await server.until_answered(asked, 2)
+
+    assert len(fake.replies(asked)) == 2
+    assert len(engine.requests) == 1
 
 
 async def test_what_is_asked_before_the_very_first_session_is_ready_is_answered(server, fake, ann, general):

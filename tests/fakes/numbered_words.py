@@ -38,8 +38,8 @@ def documents(draw: st.DrawFn, *, has_code_within: bool = True) -> str:
         for number in range(draw(st.integers(1, 12))):
             mark = marker or f"{number + 1}."
             indent = " " * (len(mark) + 1)
-            fences = [f"```\n{indent}{words(3)}\n{indent}```"] if has_code_within else []
-            below = draw(st.sampled_from([f"- {words(3)}", f"> {words(3)}", *fences]))
+            below = (f"- {words(3)}", f"> {words(3)}", f"```\n{indent}{words(3)}\n{indent}```")
+            below = draw(st.sampled_from(below[: 2 + has_code_within]))
             items.append(f"{mark} {words(draw(_WORDS))}\n{indent}{below}")
         return "\n".join(items)
 
@@ -54,7 +54,8 @@ def documents(draw: st.DrawFn, *, has_code_within: bool = True) -> str:
         body = "\n".join(f"| {words(2)} | {words(draw(st.integers(1, 5)))} |" for _ in range(draw(_WORDS)))
         return f"| h{next(count)} | h{next(count)} |\n|---|---|\n{body}"
 
-    kinds = [paragraph, heading, fence, lambda: bullets("-"), lambda: bullets(""), quotation, table]
-    if has_code_within:
-        kinds.append(quoted_code)
+    kinds = (
+        paragraph, heading, fence, lambda: bullets("-"), lambda: bullets(""), quotation, table, quoted_code
+    )  # fmt: skip
+    kinds = kinds[: 7 + has_code_within]
     return "\n\n".join(draw(st.sampled_from(kinds))() for _ in range(draw(st.integers(1, 8))))

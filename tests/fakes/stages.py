@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from fakes.discord import FakeDiscord
 from fakes.discord import Hang as DiscordHang
-from fakes.discord.components import buttons
+from fakes.discord.components import custom_ids
 from fakes.served import Served, environment
 from fakes.slack import FakeSlack
 from fakes.slack import Hang as SlackHang
@@ -364,7 +364,7 @@ class InDiscord:
         before = self.card.visible
         if is_cut_off:
             self.discord.faults.queue("PATCH /channels/{channel_id}/messages/{message_id}", DiscordHang())
-        await self.discord.press(self.card, _custom_ids(self.card)["withdraw"], self.bob)
+        await self.discord.press(self.card, custom_ids(self.card.components)["withdraw"], self.bob)
         if is_cut_off:
             await self.discord.until(lambda: self.discord.faults.injected)
             await self.kill_and_open()
@@ -381,10 +381,10 @@ class InDiscord:
         return await self.ask(question)
 
     def buttons(self, of: Any = None) -> set[str]:
-        return set(_custom_ids(of or self.card))
+        return set(custom_ids((of or self.card).components))
 
     async def press(self, action: str) -> str:
-        await self.discord.press(self.card, _custom_ids(self.card)[action], self.ann)
+        await self.discord.press(self.card, custom_ids(self.card.components)[action], self.ann)
         self.reply = await self._next()
         return str(self.reply.visible)
 
@@ -393,7 +393,7 @@ class InDiscord:
     ) -> str:
         card = of or self.card
         seen = (as_on or card).revisions[-2 if as_asked or of else -1]
-        pressed = await self.discord.press(card, _custom_ids(seen)[action], user, as_seen=seen)
+        pressed = await self.discord.press(card, custom_ids(seen.components)[action], user, as_seen=seen)
         await self.discord.until(lambda: pressed.text)
         assert pressed.is_ephemeral
         return str(pressed.text)
@@ -440,12 +440,6 @@ class InDiscord:
         found = await self.discord.until(final)
         self.seen += len(found)
         return found[-1]
-
-
-def _custom_ids(seen: Any) -> dict[str, str]:
-    """By action, whatever language the labels are in."""
-    ids = (str(each["custom_id"]) for each in buttons(seen.components) if not each.get("disabled"))
-    return {custom_id.partition(":")[0]: custom_id for custom_id in ids}
 
 
 @asynccontextmanager

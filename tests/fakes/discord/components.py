@@ -36,6 +36,12 @@ def buttons(components: Iterable[Json]) -> list[Json]:
     return [one for one in walk(components) if one["type"] == BUTTON]
 
 
+def custom_ids(components: Iterable[Json]) -> dict[str, str]:
+    """Of the buttons that can be pressed, by their action, whatever language the labels are in."""
+    ids = (str(one["custom_id"]) for one in buttons(components) if not one.get("disabled"))
+    return {custom_id.partition(":")[0]: custom_id for custom_id in ids}
+
+
 def numbered(components: list[Json]) -> list[Json]:
     """Components as Discord keeps them: each with a numeric id of its own."""
     taken = {one["id"] for one in walk(components) if one.get("id")}

@@ -1,0 +1,227 @@
+"""A bot that is served to a Slack or to a Discord, and the people there: the same acts and looks on both."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from fakes.discord import FakeDiscord
+from fakes.discord.components import custom_ids
+from fakes.discord_server import Server
+from fakes.office import Office
+from fakes.patience import PATIENCE
+from fakes.served import LOOKS, RETRIES
+from fakes.slack import FakeSlack
+from fakes.slack.blocks import interactive
+
+T = TypeVar("T")
+
+
+class Chat(Protocol):
+    """The process, which is not yet begun, and two people in a channel. Messages are the platform's own."""
+
+    folder: Path
+    settings: dict[str, str]
+    constants: dict[str, float]
+    ann: Any
+    bob: Any
+    general: Any
+    keeps_order: bool  #: whether of two presses at once the one that came first counts
+
+    @property
+    def faults(self) -> list[dict]: ...
+
+    @property
+    def rejected(self) -> list[str]:
+        """What the platform refused or found wrong."""
+        ...
+
+    async def open(self) -> None: ...
+
+    async def stop(self) -> int: ...
+
+    async def kill(self) -> None:
+        """The process, until the platform knows that it is gone."""
+        ...
+
+    async def until(self, condition: Callable[[], T], *, within: float = PATIENCE) -> T: ...
+
+    async def until_answered(self, asked: Any, count: int = 1, *, within: float = PATIENCE) -> list[Any]: ...
+
+    def add_channel(self, name: str, *members: Any, is_private: bool = False) -> Any: ...
+
+    async def mention(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
+        """``below``: in the thread of a message."""
+        ...
+
+    async def say(self, user: Any, channel: Any, text: str, below: Any = None) -> Any: ...
+
+    async def dm(self, user: Any, text: str) -> Any: ...
+
+    async def edit(self, message: Any, text: str) -> None: ...
+
+    async def erase(self, message: Any) -> None: ...
+
+    async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> None:
+        """A button by its action; ``as_seen``: as an earlier revision has it."""
+        ...
+
+    def replies(self, asked: Any) -> list[Any]: ...
+
+    def told(self, user: Any) -> list[Any]:
+        """What only this person sees."""
+        ...
+
+    def buttons(self, message: Any) -> set[str]:
+        """The actions of those that can be pressed."""
+        ...
+
+    def links(self, message: Any) -> list[str]: ...
+
+    def address(self, message: Any) -> str:
+        """Where a client shows the message."""
+        ...
+
+
+@dataclass
+class SlackChat(Office):
+    keeps_order = True
+    ann: str = ""
+    bob: str = ""
+    general: str = ""
+    constants: dict[str, float] = field(
+        # Seconds between two calls that read a channel; this Slack allows it.
+        default_factory=lambda: LOOKS | RETRIES | {"bots.slack.channel_source:INTERVAL": 0.1}
+    )
+
+    def __post_init__(self) -> None:
+        self.ann, self.bob = self.slack.add_user("ann"), self.slack.add_user("bob")
+        self.general = self.slack.add_channel("general", self.ann, self.bob)
+
+    @property
+    def rejected(self) -> list[str]:
+        return self.slack.rejected
+
+    async def kill(self) -> None:
+        await super().kill()
+        await self.slack.until(lambda: not self.slack.sockets.live)
+
+    async def until(self, condition: Callable[[], T], *, within: float = PATIENCE) -> T:
+        return await self.slack.until(condition, within=within)
+
+    def add_channel(self, name: str, *members: str, is_private: bool = False) -> str:
+        return self.slack.add_channel(name, *members, is_private=is_private)
+
+    async def mention(self, user: str, channel: str, text: str, below: Any = None) -> Any:
+        return await self.slack.mention(user, channel, text, below.ts if below else "")
+
+    async def say(self, user: str, channel: str, text: str, below: Any = None) -> Any:
+        return await self.slack.say(user, channel, text, below.ts if below else "")
+
+    async def dm(self, user: str, text: str) -> Any:
+        return await self.slack.dm(user, text)
+
+    async def edit(self, message: Any, text: str) -> None:
+        await self.slack.edit(message, text)
+
+    async def erase(self, message: Any) -> None:
+        await self.slack.erase(message)
+
+    async def press(self, message: Any, action: str, user: str, *, as_seen: Any = None) -> None:
+        await self.slack.press(message, action, user, as_seen=as_seen)
+
+    def replies(self, asked: Any) -> list[Any]:
+        return self.slack.replies(asked.channel, asked.ts)
+
+    def told(self, user: str) -> list[Any]:
+        return self.slack.ephemerals(user)
+
+    def buttons(self, message: Any) -> set[str]:
+        return {str(element["action_id"]) for _, element in interactive(message.blocks)}
+
+    def links(self, message: Any) -> list[str]:
+        return [one.target for one in message.entities if one.kind == "link"]
+
+    def address(self, message: Any) -> str:
+        place = f"{self.slack.url}/archives/{message.channel}/p{message.ts.replace('.', '')}"
+        return f"{place}?thread_ts={message.thread_ts}&cid={message.channel}" if message.thread_ts else place
+
+
+@dataclass
+class DiscordChat(Server):
+    keeps_order = False
+    ann: Any = None
+    bob: Any = None
+    general: Any = None
+
+    def __post_init__(self) -> None:
+        self.discord.hasten()
+        self.ann, self.bob = self.discord.add_user("ann"), self.discord.add_user("bob")
+        self.general = self.discord.add_channel("general")
+
+    @property
+    def rejected(self) -> list[str]:
+        return [*self.discord.violations, *self.discord.rejected]
+
+    async def kill(self) -> None:
+        await super().kill()
+        await self.discord.until(lambda: not self.discord.gateway.live)
+
+    async def until(self, condition: Callable[[], T], *, within: float = PATIENCE) -> T:
+        return await self.discord.until(condition, within=within)
+
+    def add_channel(self, name: str, *members: Any, is_private: bool = False) -> Any:
+        return self.discord.add_channel(name, only_for=[*members, self.discord.bot] if is_private else None)
+
+    async def mention(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
+        return await self.discord.mention(user, self._place(user, channel, below), text)
+
+    async def say(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
+        return await self.discord.post(user, self._place(user, channel, below), text)
+
+    def _place(self, user: Any, channel: Any, below: Any) -> Any:
+        if below is None:
+            return channel
+        found = self.discord.thread_of(below)
+        return found or self.discord.open_thread(channel, "thread", user, starter=below)
+
+    async def dm(self, user: Any, text: str) -> Any:
+        return await self.discord.dm(user, text)
+
+    async def edit(self, message: Any, text: str) -> None:
+        await self.discord.edit(message, text)
+
+    async def erase(self, message: Any) -> None:
+        await self.discord.erase(message)
+
+    async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> None:
+        seen = as_seen or message
+        await self.discord.press(message, custom_ids(seen.components)[action], user, as_seen=as_seen)
+
+    def replies(self, asked: Any) -> list[Any]:
+        return self.discord.replies(asked)
+
+    def told(self, user: Any) -> list[Any]:
+        return [*self.discord.ephemerals(user), *self.discord.said(self.discord.dm_of(user))]
+
+    def buttons(self, message: Any) -> set[str]:
+        return set(custom_ids(message.components))
+
+    def links(self, message: Any) -> list[str]:
+        return [one.url for one in message.links]
+
+    def address(self, message: Any) -> str:
+        return f"https://discord.com/channels/{self.discord.guild.id}/{message.channel.id}/{message.id}"
+
+
+@asynccontextmanager
+async def open_chat(platform: str, template: Path, folder: Path) -> AsyncIterator[Chat]:
+    if platform == "slack":
+        async with FakeSlack() as slack, SlackChat.copied(template, folder, slack) as office:
+            yield office
+    else:
+        async with FakeDiscord() as discord, DiscordChat.copied(template, folder, discord) as server:
+            yield server
