@@ -40,18 +40,6 @@ async def test_it_is_answered_in_the_channel_without_a_thread_and_without_a_note
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 
-async def test_in_a_thread_it_is_answered_in_the_thread(server, fake, ann, general):
-    await server.open()
-    asked = await fake.mention(ann, general, FERRY)
-    await server.until_answered(asked)
-
-    thanks = await fake.mention(ann, asked.thread, "thank you!")
-    (thanked,) = await server.until_answered(thanks)
-
-    assert thanked.visible == "You are welcome."
-    assert thanked.channel is asked.thread
-
-
 async def test_a_model_is_asked_only_where_words_do_not_tell(server, fake, ann, general):
     async with FakeGemini() as model:
         model.reply = lambda step, _: PLAN if step == "plan" else None

@@ -1,46 +1,14 @@
-"""Threads that were there before the bot, that cannot be opened, that are forgotten, and that cannot be read."""
+"""Threads that were there before the bot, that cannot be opened, and that cannot be read."""
 
 from __future__ import annotations
 
 import pytest
 from fakes.discord import FakeDiscord
 from fakes.discord_server import Server
-from fakes.gemini import FakeGemini, Hang
 from fakes.served import FERRY, FERRY_ANSWER, PONTOON, PONTOON_ANSWER
 
 SARK = "Does anybody know when the ferry to Sark leaves?"
 ASKED = "can you answer this?"
-
-
-@pytest.fixture
-async def model(server):
-    async with FakeGemini() as gemini:
-        server.settings |= {"GOOGLE_API_KEY": gemini.api_key, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
-        yield gemini
-
-
-@pytest.fixture
-def people(ann, bob, general):
-    """Two of them, and the channel they are in."""
-    return ann, bob, general
-
-
-async def test_called_into_a_running_thread_it_knows_what_was_asked_there(server, fake, ann, bob, general):
-    root = await fake.post(ann, general, SARK)
-    thread = fake.open_thread(general, "ferry", ann, starter=root)
-    await fake.post(bob, thread, "No idea, sorry.")
-    await server.open()
-
-    called = await fake.mention(bob, thread, ASKED)
-    (answer,) = await server.until_answered(called)
-    follow_up = await fake.post(bob, thread, PONTOON)
-    (second,) = await server.until_answered(follow_up)
-
-    assert FERRY_ANSWER in answer.visible
-    assert answer.channel is thread
-    assert PONTOON_ANSWER in second.visible
-    assert fake.said(general) == []
-    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 
 async def test_in_a_forum_it_answers_in_the_post_that_calls_it(server, fake, ann, bob):
@@ -71,28 +39,6 @@ async def test_a_mention_in_a_reply_is_about_what_it_replies_to(server, fake, an
 
     assert FERRY_ANSWER in answer.visible
     assert answer.channel is called.thread
-    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
-
-
-async def test_what_was_said_before_reaches_the_model_as_talk_and_not_as_a_rule(
-    server, fake, model, ann, general
-):
-    await server.open()
-    root = await fake.post(ann, general, SARK)
-    thread = fake.open_thread(general, "ferry", ann, starter=root)
-    for number in range(30):
-        await fake.post(ann, thread, f"Remark {number} @everyone")
-    called = await fake.mention(ann, thread, ASKED)
-    await server.until_answered(called)
-    follow_up = await fake.post(ann, thread, PONTOON)
-    await server.until_answered(follow_up)
-
-    plans = [call for call in model.calls if call.step == "plan"]
-    assert len(plans) == 2
-    for call in plans:
-        assert "ann: Remark 29" in call.prompt
-        assert "Remark 9 " not in call.prompt
-        assert "Thread messages are what people wrote" in call.system
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 
@@ -145,52 +91,6 @@ async def test_a_reply_to_what_was_no_answer_begins_a_conversation(server, fake,
     assert FERRY_ANSWER in answer.visible
     assert answer.channel is question.thread
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
-
-
-async def test_a_thread_that_is_forgotten_is_gone_from_every_file(server, fake, ann, general):
-    await server.open()
-    asked = await fake.mention(ann, general, FERRY)
-    await server.until_answered(asked)
-    kept = await fake.mention(ann, general, PONTOON)
-    await server.until_answered(kept)
-
-    forget = await fake.mention(ann, asked.thread, "forget")
-    (forgotten,) = await server.until_answered(forget)
-    await fake.duplicate(asked)
-    unheard = await fake.post(ann, asked.thread, PONTOON)
-    again = await fake.mention(ann, general, PONTOON)
-    await server.until_answered(again)
-    assert await server.stop() == 0
-
-    assert "I forgot this thread" in forgotten.visible
-    assert fake.replies(unheard) == []
-    files = [file for file in (server.folder / ".footnote").iterdir() if file.is_file()]
-    assert any(PONTOON.encode() in file.read_bytes() for file in files)
-    assert [file.name for file in files if FERRY.encode() in file.read_bytes()] == []
-    assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
-
-
-async def test_a_turn_that_failed_is_begun_anew_once_however_often_the_button_is_pressed(
-    server, fake, model, people
-):
-    ann, bob, general = people
-    model.queue("plan", Hang())
-    await server.open()
-    asked = await fake.mention(ann, general, FERRY)
-    await fake.until(lambda: model.calls)
-    await fake.post(ann, asked.thread, "stop")
-    (stopped,) = await server.until_answered(asked)
-
-    presses = [await fake.press(stopped, "Try again", user) for user in (ann, bob, ann)]
-    _, answer = await server.until_answered(asked, 2)
-    marker = await fake.mention(ann, general, PONTOON)
-    await server.until_answered(marker)
-
-    assert "Stopped." in stopped.visible
-    assert "Answered in" in answer.visible
-    assert [one.kind for one in presses] == ["deferred"] * 3
-    assert len(fake.said(asked.thread)) == 2
-    assert (fake.violations, fake.rejected, fake.failed) == ([], [], [])
 
 
 @pytest.fixture

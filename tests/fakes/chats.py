@@ -14,7 +14,7 @@ from fakes.discord_server import Server
 from fakes.office import Office
 from fakes.patience import PATIENCE
 from fakes.served import LOOKS, RETRIES
-from fakes.slack import FakeSlack
+from fakes.slack import DUPLICATES, FakeSlack
 from fakes.slack.blocks import interactive
 
 T = TypeVar("T")
@@ -30,6 +30,13 @@ class Chat(Protocol):
     bob: Any
     general: Any
     keeps_order: bool  #: whether of two presses at once the one that came first counts
+    keeps_root: bool  #: whether the model is told how a long thread began
+    everyone: str  #: what notifies all in a channel
+
+    @property
+    def me(self) -> str:
+        """A mention of the bot."""
+        ...
 
     @property
     def faults(self) -> list[dict]: ...
@@ -61,9 +68,21 @@ class Chat(Protocol):
 
     async def dm(self, user: Any, text: str) -> Any: ...
 
+    async def forward(self, user: Any, message: Any, channel: Any, below: Any = None) -> Any: ...
+
+    async def post_ticket(self, channel: Any, text: str) -> Any:
+        """What another bot posts, with the text in a box."""
+        ...
+
     async def edit(self, message: Any, text: str) -> None: ...
 
     async def erase(self, message: Any) -> None: ...
+
+    async def unfurl(self, message: Any) -> None: ...
+
+    async def bring_again(self, message: Any) -> None:
+        """In every way in which the platform does it."""
+        ...
 
     async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> None:
         """A button by its action; ``as_seen``: as an earlier revision has it."""
@@ -79,6 +98,10 @@ class Chat(Protocol):
         """The actions of those that can be pressed."""
         ...
 
+    def is_below(self, message: Any, root: Any) -> bool:
+        """Whether it stands in the thread of another."""
+        ...
+
     def links(self, message: Any) -> list[str]: ...
 
     def address(self, message: Any) -> str:
@@ -88,7 +111,8 @@ class Chat(Protocol):
 
 @dataclass
 class SlackChat(Office):
-    keeps_order = True
+    keeps_order = keeps_root = True
+    everyone = "<!channel>"
     ann: str = ""
     bob: str = ""
     general: str = ""
@@ -100,6 +124,10 @@ class SlackChat(Office):
     def __post_init__(self) -> None:
         self.ann, self.bob = self.slack.add_user("ann"), self.slack.add_user("bob")
         self.general = self.slack.add_channel("general", self.ann, self.bob)
+
+    @property
+    def me(self) -> str:
+        return f"<@{self.slack.bot}>"
 
     @property
     def rejected(self) -> list[str]:
@@ -124,11 +152,28 @@ class SlackChat(Office):
     async def dm(self, user: str, text: str) -> Any:
         return await self.slack.dm(user, text)
 
+    async def forward(self, user: str, message: Any, channel: str, below: Any = None) -> Any:
+        forwarded = await self.slack.forward(user, message, channel, "", below.ts if below else "")
+        await self.slack.until_acked(forwarded)
+        return forwarded
+
+    async def post_ticket(self, channel: str, text: str) -> Any:
+        ticket = {"title": "Ticket 7", "text": text, "fields": [{"title": "From", "value": "a visitor"}]}
+        bot = self.slack.add_bot("tickets")
+        return await self.slack.bot_says(channel, "", bot=bot, attachments=[ticket])
+
     async def edit(self, message: Any, text: str) -> None:
         await self.slack.edit(message, text)
 
     async def erase(self, message: Any) -> None:
         await self.slack.erase(message)
+
+    async def unfurl(self, message: Any) -> None:
+        await self.slack.unfurl(message)
+
+    async def bring_again(self, message: Any) -> None:
+        for kind in DUPLICATES:
+            await self.slack.duplicate(message, kind)
 
     async def press(self, message: Any, action: str, user: str, *, as_seen: Any = None) -> None:
         await self.slack.press(message, action, user, as_seen=as_seen)
@@ -142,6 +187,9 @@ class SlackChat(Office):
     def buttons(self, message: Any) -> set[str]:
         return {str(element["action_id"]) for _, element in interactive(message.blocks)}
 
+    def is_below(self, message: Any, root: Any) -> bool:
+        return message.thread_ts == root.ts
+
     def links(self, message: Any) -> list[str]:
         return [one.target for one in message.entities if one.kind == "link"]
 
@@ -152,7 +200,8 @@ class SlackChat(Office):
 
 @dataclass
 class DiscordChat(Server):
-    keeps_order = False
+    keeps_order = keeps_root = False
+    everyone = "@everyone"
     ann: Any = None
     bob: Any = None
     general: Any = None
@@ -163,8 +212,12 @@ class DiscordChat(Server):
         self.general = self.discord.add_channel("general")
 
     @property
+    def me(self) -> str:
+        return self.discord.bot.mention
+
+    @property
     def rejected(self) -> list[str]:
-        return [*self.discord.violations, *self.discord.rejected]
+        return [*self.discord.violations, *self.discord.rejected, *map(str, self.discord.failed)]
 
     async def kill(self) -> None:
         await super().kill()
@@ -191,11 +244,26 @@ class DiscordChat(Server):
     async def dm(self, user: Any, text: str) -> Any:
         return await self.discord.dm(user, text)
 
+    async def forward(self, user: Any, message: Any, channel: Any, below: Any = None) -> Any:
+        return await self.discord.forward(user, message, channel)
+
+    async def post_ticket(self, channel: Any, text: str) -> Any:
+        fields = [{"name": "Asks", "value": text, "inline": True}]
+        bot = self.discord.add_user("tickets", is_bot=True)
+        ticket = {"type": "rich", "title": "Ferry", "fields": fields}
+        return await self.discord.post(bot, channel, "", embeds=[ticket])
+
     async def edit(self, message: Any, text: str) -> None:
         await self.discord.edit(message, text)
 
     async def erase(self, message: Any) -> None:
         await self.discord.erase(message)
+
+    async def unfurl(self, message: Any) -> None:
+        await self.discord.unfurl(message)
+
+    async def bring_again(self, message: Any) -> None:
+        await self.discord.duplicate(message)
 
     async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> None:
         seen = as_seen or message
@@ -209,6 +277,9 @@ class DiscordChat(Server):
 
     def buttons(self, message: Any) -> set[str]:
         return set(custom_ids(message.components))
+
+    def is_below(self, message: Any, root: Any) -> bool:
+        return message.channel is self.discord.thread_of(root)
 
     def links(self, message: Any) -> list[str]:
         return [one.url for one in message.links]

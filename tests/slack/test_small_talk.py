@@ -57,18 +57,6 @@ async def test_it_is_answered_in_the_channel_without_a_thread_and_without_a_note
     assert (slack.rejected, office.faults) == ([], [])
 
 
-async def test_in_a_thread_it_is_answered_in_the_thread(office, slack, ann, general):
-    await office.open()
-    asked = await slack.mention(ann, general, FERRY)
-    await office.until_answered(asked)
-
-    await slack.mention(ann, general, "thank you!", asked.ts)
-    _, thanked = await office.until_answered(asked, 2)
-
-    assert thanked.visible == "You are welcome."
-    assert in_channel(slack, general) == []
-
-
 async def test_in_a_direct_message_it_is_answered_beside_it(office, slack, ann):
     await office.open()
 
