@@ -1,4 +1,4 @@
-"""Teaching by answering in Discord: experts are asked, a reply is kept, cited, forgotten; and what 👎 asks."""
+"""Teaching by answering in Discord: experts are asked, a reply is kept, cited and forgotten."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from fakes.discord_server import Server
 from fakes.fork_server import DEVNULL, start_python
-from fakes.served import FERRY, environment
+from fakes.served import environment
 
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
 KEPT = "SELECT * FROM documents WHERE address LIKE 'answer:%'"
@@ -121,22 +121,4 @@ async def test_a_reply_is_kept_by_a_word_and_forgotten_with_a_press_or_its_messa
     await fake.until(lambda: rows(server, "library", KEPT) == [])
 
     assert question == SLIP
-    assert has_no_fault(server, fake)
-
-
-async def test_a_bad_rating_asks_what_was_wrong_and_whom_to_ask(server, fake, ann, general, expert):
-    await server.open()
-    asked = await fake.mention(ann, general, FERRY)
-    (answer,) = await server.until_answered(asked)
-
-    pressed = await fake.press(answer, "Not helpful", ann)
-    await fake.submit(
-        pressed.modal, {"fault": ["outdated"], "remark": "It leaves at ten now.", "person": ["yes"]}
-    )
-    _, request = await server.until_answered(asked, 2)
-
-    assert rows(server, "questions", "SELECT is_positive, fault, remark FROM ratings") == [
-        (0, "outdated", "It leaves at ten now.")
-    ]
-    assert "ann asked" in request.visible
     assert has_no_fault(server, fake)

@@ -23,6 +23,7 @@ T = TypeVar("T")
 class Chat(Protocol):
     """The process, which is not yet begun, and two people in a channel. Messages are the platform's own."""
 
+    platform: str
     folder: Path
     settings: dict[str, str]
     constants: dict[str, float]
@@ -60,13 +61,21 @@ class Chat(Protocol):
 
     def add_channel(self, name: str, *members: Any, is_private: bool = False) -> Any: ...
 
+    def add_group(self, name: str, *members: Any) -> str:
+        """The id of a group that can be called."""
+        ...
+
+    def id_of(self, what: Any) -> str:
+        """Of a person or a message, as settings and logs have it."""
+        ...
+
     async def mention(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
         """``below``: in the thread of a message."""
         ...
 
     async def say(self, user: Any, channel: Any, text: str, below: Any = None) -> Any: ...
 
-    async def dm(self, user: Any, text: str) -> Any: ...
+    async def dm(self, user: Any, text: str, below: Any = None) -> Any: ...
 
     async def forward(self, user: Any, message: Any, channel: Any, below: Any = None) -> Any: ...
 
@@ -84,9 +93,15 @@ class Chat(Protocol):
         """In every way in which the platform does it."""
         ...
 
-    async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> None:
+    async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> Any:
         """A button by its action; ``as_seen``: as an earlier revision has it."""
         ...
+
+    async def fill_in(self, pressed: Any, user: Any, values: dict[str, Any]) -> None:
+        """The form that a press opened."""
+        ...
+
+    async def rate(self, message: Any, user: Any, *, is_positive: bool) -> Any: ...
 
     def replies(self, asked: Any) -> list[Any]: ...
 
@@ -96,6 +111,14 @@ class Chat(Protocol):
 
     def buttons(self, message: Any) -> set[str]:
         """The actions of those that can be pressed."""
+        ...
+
+    def pings(self) -> set[tuple[str, str]]:
+        """Whom the bot notified, and by which message."""
+        ...
+
+    def notification(self, message: Any) -> str:
+        """What a notification says of it."""
         ...
 
     def is_below(self, message: Any, root: Any) -> bool:
@@ -111,6 +134,7 @@ class Chat(Protocol):
 
 @dataclass
 class SlackChat(Office):
+    platform = "slack"
     keeps_order = keeps_root = True
     everyone = "<!channel>"
     ann: str = ""
@@ -143,14 +167,20 @@ class SlackChat(Office):
     def add_channel(self, name: str, *members: str, is_private: bool = False) -> str:
         return self.slack.add_channel(name, *members, is_private=is_private)
 
+    def add_group(self, name: str, *members: str) -> str:
+        return self.slack.add_usergroup(name, *members)
+
+    def id_of(self, what: Any) -> str:
+        return what if isinstance(what, str) else str(what.ts)
+
     async def mention(self, user: str, channel: str, text: str, below: Any = None) -> Any:
         return await self.slack.mention(user, channel, text, below.ts if below else "")
 
     async def say(self, user: str, channel: str, text: str, below: Any = None) -> Any:
         return await self.slack.say(user, channel, text, below.ts if below else "")
 
-    async def dm(self, user: str, text: str) -> Any:
-        return await self.slack.dm(user, text)
+    async def dm(self, user: str, text: str, below: Any = None) -> Any:
+        return await self.slack.dm(user, text, below.ts if below else "")
 
     async def forward(self, user: str, message: Any, channel: str, below: Any = None) -> Any:
         forwarded = await self.slack.forward(user, message, channel, "", below.ts if below else "")
@@ -175,8 +205,15 @@ class SlackChat(Office):
         for kind in DUPLICATES:
             await self.slack.duplicate(message, kind)
 
-    async def press(self, message: Any, action: str, user: str, *, as_seen: Any = None) -> None:
-        await self.slack.press(message, action, user, as_seen=as_seen)
+    async def press(self, message: Any, action: str, user: str, *, as_seen: Any = None) -> Any:
+        return await self.slack.press(message, action, user, as_seen=as_seen)
+
+    async def fill_in(self, pressed: Any, user: str, values: dict[str, Any]) -> None:
+        form = await self.slack.until(lambda: self.slack.modal(user))
+        await self.slack.submit(form, values)
+
+    async def rate(self, message: Any, user: str, *, is_positive: bool) -> Any:
+        return await self.slack.feedback(message, user, positive=is_positive)
 
     def replies(self, asked: Any) -> list[Any]:
         return self.slack.replies(asked.channel, asked.ts)
@@ -186,6 +223,12 @@ class SlackChat(Office):
 
     def buttons(self, message: Any) -> set[str]:
         return {str(element["action_id"]) for _, element in interactive(message.blocks)}
+
+    def pings(self) -> set[tuple[str, str]]:
+        return {(entity.target, shown.ts) for shown, entity in self.slack.entities() if entity.is_ping}
+
+    def notification(self, message: Any) -> str:
+        return str(message.text)
 
     def is_below(self, message: Any, root: Any) -> bool:
         return message.thread_ts == root.ts
@@ -200,6 +243,7 @@ class SlackChat(Office):
 
 @dataclass
 class DiscordChat(Server):
+    platform = "discord"
     keeps_order = keeps_root = False
     everyone = "@everyone"
     ann: Any = None
@@ -229,6 +273,15 @@ class DiscordChat(Server):
     def add_channel(self, name: str, *members: Any, is_private: bool = False) -> Any:
         return self.discord.add_channel(name, only_for=[*members, self.discord.bot] if is_private else None)
 
+    def add_group(self, name: str, *members: Any) -> str:
+        role = self.discord.add_role(name, is_mentionable=True)
+        for each in members:
+            self.discord.guild.members[each.id].roles.append(role)
+        return str(role.id)
+
+    def id_of(self, what: Any) -> str:
+        return str(what.id)
+
     async def mention(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
         return await self.discord.mention(user, self._place(user, channel, below), text)
 
@@ -241,7 +294,7 @@ class DiscordChat(Server):
         found = self.discord.thread_of(below)
         return found or self.discord.open_thread(channel, "thread", user, starter=below)
 
-    async def dm(self, user: Any, text: str) -> Any:
+    async def dm(self, user: Any, text: str, below: Any = None) -> Any:
         return await self.discord.dm(user, text)
 
     async def forward(self, user: Any, message: Any, channel: Any, below: Any = None) -> Any:
@@ -265,9 +318,17 @@ class DiscordChat(Server):
     async def bring_again(self, message: Any) -> None:
         await self.discord.duplicate(message)
 
-    async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> None:
+    async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> Any:
         seen = as_seen or message
-        await self.discord.press(message, custom_ids(seen.components)[action], user, as_seen=as_seen)
+        return await self.discord.press(message, custom_ids(seen.components)[action], user, as_seen=as_seen)
+
+    async def fill_in(self, pressed: Any, user: Any, values: dict[str, Any]) -> None:
+        chosen = {"fault"}  # lists, in Discord
+        sent = {name: [value] if name in chosen else value for name, value in values.items()}
+        await self.discord.submit(pressed.modal, sent)
+
+    async def rate(self, message: Any, user: Any, *, is_positive: bool) -> Any:
+        return await self.press(message, "good" if is_positive else "bad", user)
 
     def replies(self, asked: Any) -> list[Any]:
         return self.discord.replies(asked)
@@ -277,6 +338,16 @@ class DiscordChat(Server):
 
     def buttons(self, message: Any) -> set[str]:
         return set(custom_ids(message.components))
+
+    def pings(self) -> set[tuple[str, str]]:
+        return {
+            (str(whom), str(one.id))
+            for one in self.discord.pinging()
+            for whom in [*one.pings.users, *one.pings.roles, *(["everyone"] if one.pings.everyone else [])]
+        }
+
+    def notification(self, message: Any) -> str:
+        return str(message.visible)
 
     def is_below(self, message: Any, root: Any) -> bool:
         return message.channel is self.discord.thread_of(root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fakes.office import CUP, CUP_URL, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
 from fakes.patience import PATIENCE
 from fakes.slack import DUPLICATES
 from fakes.web_servers import FakeSearXNG
@@ -47,36 +47,6 @@ async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(o
     assert (slack.rejected, office.faults, code) == ([], [], 0)
     assert FERRY not in office.log
     assert "xoxb" not in office.log
-
-
-async def test_a_search_is_proposed_refused_to_a_stranger_edited_approved_and_answered(
-    office, slack, searxng, people
-):
-    ann, bob, general = people
-    await office.open()
-    asked = await slack.mention(ann, general, CUP)
-    (card,) = await office.until_answered(asked)
-
-    await slack.press(card, "approve", bob)
-    (refusal,) = await slack.until(lambda: slack.ephemerals(bob))
-    assert searxng.requests == []
-    await slack.press(card, "edit", ann)
-    modal = await slack.until(lambda: slack.modal(ann))
-    await slack.submit(modal, {"query": "football world cup 1998 winner"})
-    _, answer = await office.until_answered(asked, 2)
-    await slack.press(card, "approve", ann, as_seen=card.revisions[-2])
-    (late,) = await slack.until(lambda: slack.ephemerals(ann))
-    await slack.feedback(answer, bob)
-    await slack.until(lambda: not slack.deliveries.unacknowledged)
-
-    assert "Only" in refusal.visible
-    assert "ann" in refusal.visible
-    assert [request.query["q"] for request in searxng.requests] == ["football world cup 1998 winner"]
-    assert "France" in answer.visible
-    assert CUP_URL in [entity.target for entity in answer.entities if entity.kind == "link"]
-    assert "ann allowed this search" in card.visible
-    assert "already allowed" in late.visible
-    assert (slack.rejected, office.faults) == ([], [])
 
 
 async def test_words_decide_too_and_an_open_proposal_outlives_a_restart(office, slack, searxng, ann, general):
@@ -214,53 +184,6 @@ async def test_who_may_decide_and_who_may_teach_can_be_a_user_group(office, slac
     assert "France" in answer.visible
     assert "bob allowed this search" in card.visible
     assert (slack.rejected, office.faults) == ([], [])
-
-
-async def test_those_who_may_decide_are_called_once_where_the_operator_wants_it(
-    office, slack, searxng, people
-):
-    ann, bob, general = people
-    group = slack.add_usergroup("librarians", bob)
-    office.settings |= {"WEB_APPROVERS": f"{group},{bob},{ann},123", "NOTIFY_APPROVERS": "on"}
-    await office.open()
-
-    asked = await slack.mention(ann, general, CUP)
-    card, call = await office.until_answered(asked, 2)
-    await slack.press(card, "deny", bob)
-    await office.until_answered(asked, 3)
-
-    pings = [(entity.target, shown.ts) for shown, entity in slack.entities() if entity.is_ping]
-    assert set(pings) == {(group, call.ts), (bob, call.ts)}
-    assert call.visible == f"@librarians @bob: above I ask whether I may search for “{CUP.rstrip('?')}”."
-    assert CUP.rstrip("?") in call.text
-    assert "Waiting for ann, librarians or bob." in card.revisions[-2].visible
-    assert card.text.startswith(f"{CUP.rstrip('?')} · bob said no at ")
-    assert (slack.rejected, office.faults) == ([], [])
-
-
-FOR_ANN = "Waiting for ann. Nothing is sent until then."
-ELSEWHERE = "Waiting for librarians or bob. Nothing is sent until then. Better ask this in a channel where an approver is."
-
-
-@pytest.mark.parametrize(
-    "rule", [("asker", FOR_ANN), ("anyone", FOR_ANN), ("approvers", ELSEWHERE)], ids=lambda each: each[0]
-)
-async def test_in_a_direct_message_nobody_is_called_who_cannot_see_it(office, slack, searxng, people, rule):
-    (ann, bob, _), (approval, waiting) = people, rule
-    group = slack.add_usergroup("librarians", bob)
-    office.settings |= {
-        "WEB_APPROVAL": approval, "WEB_APPROVERS": f"{group},{bob}", "NOTIFY_APPROVERS": "on"
-    }  # fmt: skip
-    await office.open()
-
-    asked = await slack.dm(ann, CUP)
-    (card,) = await office.until_answered(asked)
-    await slack.dm(ann, "help", asked.ts)
-    _, help_text = await office.until_answered(asked, 2)
-
-    assert waiting in card.visible
-    assert "I answer from" in help_text.visible
-    assert not any(entity.is_ping for _, entity in slack.entities())
 
 
 async def test_in_a_direct_message_an_approver_decides_alone(office, slack, searxng, people):

@@ -1,4 +1,4 @@
-"""Teaching by answering in Slack: experts are asked, a reply is kept, cited, forgotten; and what 👎 asks."""
+"""Teaching by answering in Slack: experts are asked, a reply is kept, cited and forgotten."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from fakes.office import FERRY
 
 SLIP = "Who may use the slipway in winter?"  # the handbook does not say
 ANSWER = "In winter the slipway may be used by the rescue boat only; ask Marta for the chain's key."
@@ -167,25 +166,6 @@ async def test_a_forgotten_thread_takes_its_answers_along_if_who_says_so_may_tea
 
     assert "1 kept answer from here stays" in stays.visible
     assert rows(office, "answers", "SELECT * FROM answers") == []
-
-
-async def test_a_bad_rating_asks_what_was_wrong_and_whom_to_ask(office, slack, people):
-    ann, bob, _, general = people
-    office.settings |= {"EXPERTS": bob}
-    await office.open()
-    asked = await slack.mention(ann, general, FERRY)
-    (answer,) = await office.until_answered(asked)
-
-    await slack.feedback(answer, ann, positive=False)
-    modal = await slack.until(lambda: slack.modal(ann))
-    await slack.submit(modal, {"fault": "outdated", "remark": "It leaves at ten now.", "person": ["yes"]})
-    _, request = await office.until_answered(asked, 2)
-
-    assert rows(office, "questions", "SELECT is_positive, fault, remark FROM ratings") == [
-        (0, "outdated", "It leaves at ten now.")
-    ]
-    assert f"<@{bob}>" in request.text
-    assert (slack.rejected, office.faults) == ([], [])
 
 
 async def test_without_experts_no_person_is_offered(office, slack, ann, general):
