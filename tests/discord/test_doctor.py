@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import json
 import sqlite3
 from contextlib import closing
 
 import aiohttp
 import pytest
+from fakes.checkups import PATIENT, everything_in, findings, only, ran, states
 from fakes.discord import Hang, LostRequest, Refusal, ServerError
 from fakes.discord_server import Server
-from fakes.fork_server import PIPE, start_python
-from fakes.served import FERRY, PATIENCE, environment
+from fakes.served import FERRY
 
 from bots.discord.settings import (
     COMMANDS,
@@ -53,66 +50,24 @@ async def register(fake, commands):
     fake.requests.clear()
 
 
-#: Seconds that a check may take, unless a test is about a Discord that keeps silent: machines of CI are slow.
-PATIENT = {"bots.doctor.discord:PATIENCE": 60.0, "bots.doctor.checkup:TIMEOUT": PATIENCE}
 SILENT = {"bots.doctor.discord:PATIENCE": 1.0}
 
 
-async def ran(server, *arguments, constants=PATIENT):
-    """The command, run to its end: its exit code and what it printed."""
-    process = await start_python(
-        *("-m", "bots", "doctor", *arguments),
-        cwd=server.folder,
-        env=environment(server.folder) | {"LOG_LEVEL": ""} | server.platforms | server.settings,
-        stdout=PIPE,
-        stderr=PIPE,
-        constants=constants,
-    )
-    async with asyncio.timeout(PATIENCE):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
-
-
 async def examined(server, *named, constants=PATIENT):
-    """What it finds of Discord, by check; the exit code agrees with it, no token is shown and nothing is changed."""
+    """What it finds of Discord, and that it changes nothing there."""
     fake = server.discord
     asked_before = len(fake.requests)
-
-    code, out, err = await ran(server, *named, "--json", constants=constants)
-
-    assert err == ""
-    checks = json.loads(out)["checks"]
-    assert code == int(any(each["state"] == "failed" for each in checks))
     token = server.settings.get("DISCORD_TOKEN", fake.token)
-    assert not token or token not in out
+
+    found = await findings(server, "Discord", *named, secrets=[token], constants=constants)
+
     assert {call.method for call in fake.requests[asked_before:]} <= {"GET"}
     assert fake.violations == []
-    found = {}
-    for each in checks:
-        if each["check"].startswith("Discord") or each["check"] == "people":
-            found.setdefault(each["check"].removeprefix("Discord").strip(), []).append(each)
     return found
-
-
-def states(found):
-    return {check: {each["state"] for each in several} for check, several in found.items()}
-
-
-def only(found, check):
-    (finding,) = found[check]
-    return finding
 
 
 def told(found, check):
     return [each["finding"] for each in found[check]]
-
-
-def everything_in(folder):
-    return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in folder.rglob("*")
-        if file.is_file() and not file.name.endswith(("-wal", "-shm"))
-    }
 
 
 # The whole

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import sqlite3
 from contextlib import closing
 
 import aiohttp
 import pytest
-from fakes.fork_server import PIPE, run_python, start_python
-from fakes.office import FERRY, PATIENCE, Office, environment, served, workspace
+from fakes.checkups import PATIENT, everything_in, findings, only, ran, states
+from fakes.fork_server import run_python
+from fakes.office import FERRY, Office, environment, served, workspace
 from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
 
@@ -28,57 +28,10 @@ async def slack():
         yield server
 
 
-#: Seconds that a check may take, unless a test is about a Slack that keeps silent: machines of CI are slow.
-PATIENT = {"bots.doctor.slack:PATIENCE": 60.0, "bots.doctor.checkup:TIMEOUT": PATIENCE}
-
-
-async def ran(office, *arguments, constants=PATIENT):
-    """The command, run to its end: its exit code and what it printed."""
-    process = await start_python(
-        *("-m", "bots", "doctor", *arguments),
-        cwd=office.folder,
-        env=environment(office.folder) | {"LOG_LEVEL": ""} | office.slack.environment | office.settings,
-        stdout=PIPE,
-        stderr=PIPE,
-        constants=constants,
-    )
-    async with asyncio.timeout(PATIENCE):
-        out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
-
-
 async def examined(office, *named, constants=PATIENT):
-    """What it finds of Slack, by check; the exit code agrees with it, and no token is shown."""
-    code, out, err = await ran(office, *named, "--json", constants=constants)
-    assert err == ""
-    checks = json.loads(out)["checks"]
-    assert code == int(any(each["state"] == "failed" for each in checks))
     slack = office.slack
-    assert not [
-        secret for secret in (slack.bot_token, slack.app_token, slack.signing_secret) if secret in out
-    ]
-    found = {}
-    for each in checks:
-        if each["check"].startswith("Slack") or each["check"] == "people":
-            found.setdefault(each["check"].removeprefix("Slack").strip(), []).append(each)
-    return found
-
-
-def states(found):
-    return {check: {each["state"] for each in several} for check, several in found.items()}
-
-
-def only(found, check):
-    (finding,) = found[check]
-    return finding
-
-
-def everything_in(folder):
-    return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in folder.rglob("*")
-        if file.is_file() and not file.name.endswith(("-wal", "-shm"))
-    }
+    secrets = (slack.bot_token, slack.app_token, slack.signing_secret)
+    return await findings(office, "Slack", *named, secrets=secrets, constants=constants)
 
 
 async def test_a_workspace_that_is_set_up_is_found_so_and_nothing_is_changed(office, slack, ann, general):
