@@ -84,19 +84,6 @@ async def test_what_is_asked_before_the_very_first_session_is_ready_is_answered(
     assert fake.gateway.resumed == []
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.long)])
-async def test_many_messages_at_once_in_one_thread_are_answered_in_order(server, fake, ann, general, count):
-    await server.open()
-    begun = await fake.mention(ann, general, FERRY)
-    await server.until_answered(begun)
-
-    asked = [await fake.post(ann, begun.thread, FERRY) for _ in range(count)]
-    answers = await server.until_answered(begun, count + 1)
-
-    assert [answer.referenced.id for answer in answers[1:]] == [each.id for each in asked]
-    assert all(FERRY_ANSWER in answer.visible for answer in answers)
-
-
 @pytest.mark.parametrize("count", [5, pytest.param(200, marks=pytest.mark.long)])
 async def test_three_in_ten_failing_sends_lose_double_and_hurry_nothing(server, fake, ann, general, count):
     await server.open()

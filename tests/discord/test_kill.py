@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-
 import pytest
 from fakes.discord import Hang
 from fakes.discord_server import Server
-from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE, PATIENCE
+from fakes.served import CUP, FERRY, FERRY_ANSWER, FRANCE
 from fakes.web_servers import FakeSearXNG
 
 CREATE, EDIT = "POST /channels/{channel_id}/messages", "PATCH /channels/{channel_id}/messages/{message_id}"
@@ -129,30 +126,3 @@ async def test_a_kill_before_a_refused_decision_is_explained_searches_nothing_an
 
 def said_to(fake, user):
     return "".join(one.visible for one in fake.said(fake.dm_of(user)))
-
-
-async def kill_at_random(server, fake, ask, *, questions, kills):
-    """Questions come in all the while, a third of them while the process is down."""
-    chance = random.Random(1)
-    asked = []
-    each = questions // kills
-    await server.open()
-    for _ in range(kills):
-        asked += [await ask() for _ in range(each - each // 3)]
-        await asyncio.sleep(chance.uniform(0.0, 1.5))
-        await kill(server, fake)
-        asked += [await ask() for _ in range(each // 3)]
-        await server.open()
-    return asked
-
-
-@pytest.mark.parametrize(("questions", "kills"), [(12, 3), pytest.param(1_000, 200, marks=pytest.mark.long)])
-async def test_random_kills_under_load_lose_and_double_nothing(server, fake, ask, questions, kills):
-    asked = await kill_at_random(server, fake, ask, questions=questions, kills=kills)
-
-    for each in asked:
-        # What was cut off twice runs alone, one after the other.
-        await server.until_answered(each, within=PATIENCE + questions)
-
-    assert [len(fake.replies(each)) for each in asked] == [1] * questions
-    assert len(fake.said()) == questions

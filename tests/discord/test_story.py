@@ -85,39 +85,6 @@ async def test_notes_of_progress_are_edited_at_most_once_in_a_second_and_a_half(
     assert (fake.violations, fake.rejected, server.faults) == ([], [], [])
 
 
-async def test_words_decide_and_what_was_open_can_be_decided_after_a_restart(
-    server, fake, searxng, ann, general
-):
-    await server.open()
-    first = await fake.mention(ann, general, CUP)
-    second = await fake.mention(ann, general, f"{CUP} (2)")
-    third = await fake.mention(ann, general, f"{CUP} (3)")
-    cards = [(await server.until_answered(each))[0] for each in (first, second, third)]
-    edit = await fake.press(cards[2], "Edit query", ann)
-    assert await server.stop() == 0
-    await server.open()
-
-    await fake.press(cards[0], "Search the web", ann)
-    deny = await fake.post(ann, second.thread, "deny")
-    submission = await fake.submit(edit.modal, {"query": "edited before the restart"})
-    found = [(await server.until_answered(each, 2))[1] for each in (first, third)]
-    denied, _ = await server.until_answered(second, 2)
-    await fake.post(ann, second.thread, "approve")
-    (nothing_open,) = await told(fake, ann)
-
-    assert ["France" in answer.visible for answer in found] == [True, True]
-    assert [answer.referenced for answer in found] == [cards[0], cards[2]]
-    assert not submission.is_failed
-    assert "ann said no" in denied.visible
-    assert fake.replies(deny) != []
-    assert {request.query["q"] for request in searxng.requests} == {
-        "edited before the restart", "Who won the 1998 football world cup",
-    }  # fmt: skip
-    assert len(searxng.requests) == 2
-    assert "no web search to decide" in nothing_open.visible
-    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
-
-
 @pytest.mark.parametrize("is_direct", [True, False])
 async def test_a_search_is_decided_where_there_is_no_thread(server, fake, searxng, people, is_direct):
     ann, _, general = people
@@ -155,34 +122,6 @@ async def test_a_query_that_is_empty_is_not_sent(server, fake, searxng, ann, gen
     assert "query is empty" in submission.text
     assert "ann said no" in denied.visible
     assert searxng.requests == []
-    assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
-
-
-async def test_who_may_decide_and_who_may_teach_can_be_a_role(server, fake, searxng, ann, general):
-    role = fake.add_role("librarians")
-    carl = fake.add_user("carl", roles=[role])
-    server.settings |= {
-        "WEB_APPROVAL": "approvers", "WEB_APPROVERS": str(role.id), "LEARNERS": str(role.id)
-    }  # fmt: skip
-    await server.open()
-    asked = await fake.mention(ann, general, CUP)
-    (card,) = await server.until_answered(asked)
-
-    refusal = await fake.press(card, "Search the web", ann)
-    await fake.until(lambda: refusal.text)
-    untaught = await fake.mention(ann, general, "learn", files=[("a.md", b"# A")])
-    (not_learned,) = await fake.until(lambda: fake.said(fake.dm_of(ann)))
-    word = await fake.mention(carl, asked.thread, "approve football world cup")
-    (answer,) = await server.until_answered(word)
-
-    assert card.revisions[-2].visible.endswith("Waiting for librarians. Nothing is sent until then.")
-    assert refusal.text == "Only librarians can decide this search."
-    assert not any(message.pings for message in fake.said())
-    assert "LEARNERS" in not_learned.visible
-    assert fake.replies(untaught) == []
-    assert "France" in answer.visible
-    assert "carl allowed this search" in card.visible
-    assert [request.query["q"] for request in searxng.requests] == ["football world cup"]
     assert (fake.violations, fake.rejected, fake.failed, server.faults) == ([], [], [], [])
 
 

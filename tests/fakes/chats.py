@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from fakes.slack import DUPLICATES, FakeSlack
 from fakes.slack.blocks import interactive
 
 T = TypeVar("T")
+File = tuple[str, bytes]  #: its name and its content
 
 
 class Chat(Protocol):
@@ -69,7 +70,9 @@ class Chat(Protocol):
         """Of a person or a message, as settings and logs have it."""
         ...
 
-    async def mention(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
+    async def mention(
+        self, user: Any, channel: Any, text: str, below: Any = None, *, files: Sequence[File] = ()
+    ) -> Any:
         """``below``: in the thread of a message."""
         ...
 
@@ -91,6 +94,10 @@ class Chat(Protocol):
 
     async def bring_again(self, message: Any) -> None:
         """In every way in which the platform does it."""
+        ...
+
+    async def open_again(self) -> None:
+        """After a kill; the platform brings what was not taken."""
         ...
 
     async def press(self, message: Any, action: str, user: Any, *, as_seen: Any = None) -> Any:
@@ -123,6 +130,10 @@ class Chat(Protocol):
 
     def is_below(self, message: Any, root: Any) -> bool:
         """Whether it stands in the thread of another."""
+        ...
+
+    def refers_to(self, answer: Any, message: Any) -> bool:
+        """Whether a client shows what it answers."""
         ...
 
     def links(self, message: Any) -> list[str]: ...
@@ -173,8 +184,10 @@ class SlackChat(Office):
     def id_of(self, what: Any) -> str:
         return what if isinstance(what, str) else str(what.ts)
 
-    async def mention(self, user: str, channel: str, text: str, below: Any = None) -> Any:
-        return await self.slack.mention(user, channel, text, below.ts if below else "")
+    async def mention(
+        self, user: str, channel: str, text: str, below: Any = None, *, files: Sequence[File] = ()
+    ) -> Any:
+        return await self.slack.mention(user, channel, text, below.ts if below else "", files=files)
 
     async def say(self, user: str, channel: str, text: str, below: Any = None) -> Any:
         return await self.slack.say(user, channel, text, below.ts if below else "")
@@ -200,6 +213,10 @@ class SlackChat(Office):
 
     async def unfurl(self, message: Any) -> None:
         await self.slack.unfurl(message)
+
+    async def open_again(self) -> None:
+        await self.open()
+        await self.slack.redeliver()
 
     async def bring_again(self, message: Any) -> None:
         for kind in DUPLICATES:
@@ -232,6 +249,9 @@ class SlackChat(Office):
 
     def is_below(self, message: Any, root: Any) -> bool:
         return message.thread_ts == root.ts
+
+    def refers_to(self, answer: Any, message: Any) -> bool:
+        return answer.thread_ts == (message.thread_ts or message.ts)
 
     def links(self, message: Any) -> list[str]:
         return [one.target for one in message.entities if one.kind == "link"]
@@ -282,8 +302,10 @@ class DiscordChat(Server):
     def id_of(self, what: Any) -> str:
         return str(what.id)
 
-    async def mention(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
-        return await self.discord.mention(user, self._place(user, channel, below), text)
+    async def mention(
+        self, user: Any, channel: Any, text: str, below: Any = None, *, files: Sequence[File] = ()
+    ) -> Any:
+        return await self.discord.mention(user, self._place(user, channel, below), text, files=files)
 
     async def say(self, user: Any, channel: Any, text: str, below: Any = None) -> Any:
         return await self.discord.post(user, self._place(user, channel, below), text)
@@ -314,6 +336,9 @@ class DiscordChat(Server):
 
     async def unfurl(self, message: Any) -> None:
         await self.discord.unfurl(message)
+
+    async def open_again(self) -> None:
+        await self.open()
 
     async def bring_again(self, message: Any) -> None:
         await self.discord.duplicate(message)
@@ -351,6 +376,9 @@ class DiscordChat(Server):
 
     def is_below(self, message: Any, root: Any) -> bool:
         return message.channel is self.discord.thread_of(root)
+
+    def refers_to(self, answer: Any, message: Any) -> bool:
+        return answer.referenced is message
 
     def links(self, message: Any) -> list[str]:
         return [one.url for one in message.links]

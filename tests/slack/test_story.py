@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON, PONTOON_ANSWER
+from fakes.office import CUP, FERRY, FERRY_ANSWER, FRANCE, PONTOON
 from fakes.patience import PATIENCE
 from fakes.slack import DUPLICATES
 from fakes.web_servers import FakeSearXNG
@@ -49,26 +49,6 @@ async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(o
     assert "xoxb" not in office.log
 
 
-async def test_words_decide_too_and_an_open_proposal_outlives_a_restart(office, slack, searxng, ann, general):
-    await office.open()
-    first = await slack.mention(ann, general, CUP)
-    second = await slack.mention(ann, general, CUP)
-    (card,) = await office.until_answered(first)
-    await office.until_answered(second)
-    assert await office.stop() == 0
-    await office.open()
-
-    await slack.press(card, "approve", ann)
-    word = await slack.say(ann, general, "deny", second.ts)
-    _, answer = await office.until_answered(first, 2)
-    denied, _ = await office.until_answered(word, 2)
-
-    assert "France" in answer.visible
-    assert "said no" in denied.visible
-    assert len(searxng.requests) == 1
-    assert (slack.rejected, office.faults) == ([], [])
-
-
 async def ask_in_four_ways(office, slack, ann, general, count):
     """Each question is brought again in every way there is, at once and after its answer."""
     asked = [await slack.mention(ann, general, FERRY) for _ in range(count)]
@@ -88,21 +68,6 @@ async def test_a_question_that_is_brought_in_four_ways_is_answered_once(office, 
     answers = await ask_in_four_ways(office, slack, ann, general, count)
 
     assert answers == [1] * count
-
-
-async def test_five_messages_at_once_in_one_thread_are_answered_in_order(office, slack, ann, general):
-    await office.open()
-    root = await slack.mention(ann, general, FERRY)
-    await office.until_answered(root)
-
-    asked = [await slack.say(ann, general, (FERRY, PONTOON)[number % 2], root.ts) for number in range(5)]
-    answers = await office.until_answered(root, 6)
-
-    expected = [(FERRY_ANSWER, PONTOON_ANSWER)[number % 2] for number in range(5)]
-    assert len(asked) == 5
-    assert [
-        words for words, one in zip(expected, answers[1:], strict=True) if words in one.visible
-    ] == expected
 
 
 async def test_words_to_the_bot_are_answered(office, slack, ann, general):
@@ -158,31 +123,6 @@ async def test_what_a_private_channel_learned_is_read_there_alone(office, slack,
     assert "4711" not in hidden.visible
     assert "no collection" in refused.visible
     assert slack.replies(secret, use.ts) == []
-    assert (slack.rejected, office.faults) == ([], [])
-
-
-async def test_who_may_decide_and_who_may_teach_can_be_a_user_group(office, slack, searxng, people):
-    ann, bob, general = people
-    group = slack.add_usergroup("librarians", bob)
-    office.settings |= {"WEB_APPROVAL": "approvers", "WEB_APPROVERS": group, "LEARNERS": group}
-    await office.open()
-    asked = await slack.mention(ann, general, CUP)
-    (card,) = await office.until_answered(asked)
-
-    await slack.press(card, "approve", ann)
-    (refusal,) = await slack.until(lambda: slack.ephemerals(ann))
-    untaught = await slack.mention(ann, general, "learn", files=[("a.md", b"# A")])
-    _, not_learned = await slack.until(lambda: (told := slack.ephemerals(ann))[1:] and told)
-    await slack.press(card, "approve", bob)
-    _, answer = await office.until_answered(asked, 2)
-
-    assert card.revisions[-2].visible.endswith("Waiting for librarians. Nothing is sent until then.")
-    assert refusal.visible == "Only librarians can decide this search."
-    assert not any(entity.is_ping for _, entity in slack.entities())
-    assert "LEARNERS" in not_learned.visible
-    assert slack.replies(general, untaught.ts) == []
-    assert "France" in answer.visible
-    assert "bob allowed this search" in card.visible
     assert (slack.rejected, office.faults) == ([], [])
 
 

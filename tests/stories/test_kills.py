@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 from fakes.cluster import READY, Replica
 from fakes.crowd import WORLD_CUP, Crowd
-from fakes.served import FERRY_ANSWER, FRANCE
+from fakes.served import FERRY, FERRY_ANSWER, FRANCE, PATIENCE
 from fakes.thoughts import WatchedModel
 from fakes.web_servers import FakeSearXNG
 
@@ -162,3 +162,25 @@ async def test_kills_one_after_another_cost_nobody_an_answer(served, crowd, kill
         await crowd.until_answered(ENDING)
 
     assert_all_answered(crowd)
+
+
+@pytest.mark.parametrize(("questions", "kills"), [(12, 3), pytest.param(1_000, 200, marks=pytest.mark.long)])
+async def test_random_kills_under_load_lose_and_double_nothing(chat, questions, kills):
+    """On each platform alone, without a model; a third of the questions come while the process is down."""
+    chance = random.Random(1)
+    each_time = questions // kills
+    asked = []
+    await chat.open()
+
+    for _ in range(kills):
+        for number in range(each_time):
+            if number == each_time - each_time // 3:
+                await asyncio.sleep(chance.uniform(0.0, 1.5))
+                await chat.kill()
+            asked += [await chat.mention(chat.ann, chat.general, FERRY)]
+        await chat.open_again()
+    for each in asked:
+        # What was cut off twice runs alone, one after the other.
+        await chat.until_answered(each, within=PATIENCE + questions)
+
+    assert [len(chat.replies(each)) for each in asked] == [1] * questions

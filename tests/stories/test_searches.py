@@ -55,6 +55,57 @@ async def test_a_search_is_proposed_refused_to_a_stranger_edited_approved_and_an
     assert (chat.rejected, chat.faults) == ([], [])
 
 
+async def test_words_decide_and_what_was_open_can_be_decided_after_a_restart(chat, engine):
+    await chat.open()
+    asked = [await chat.mention(chat.ann, chat.general, f"{CUP} ({number})") for number in range(3)]
+    cards = [(await chat.until_answered(each))[0] for each in asked]
+    edit = await chat.press(cards[2], "edit", chat.ann)
+    assert await chat.stop() == 0
+    await chat.open()
+
+    await chat.press(cards[0], "approve", chat.ann)
+    await chat.say(chat.ann, chat.general, "deny", asked[1])
+    await chat.fill_in(edit, chat.ann, {"query": QUERY})
+    found = [(await chat.until_answered(asked[number], 2))[1] for number in (0, 2)]
+    denied, _ = await chat.until_answered(asked[1], 2)
+    await chat.say(chat.ann, chat.general, "approve", asked[1])
+    (nothing_open,) = await until_told(chat, chat.ann, 1)
+
+    assert ["France" in answer.visible for answer in found] == [True, True]
+    assert [chat.refers_to(answer, cards[n]) for answer, n in zip(found, (0, 2), strict=True)] == [True, True]
+    assert "ann said no" in denied.visible
+    assert {request.query["q"] for request in engine.requests} == {f"{CUP} (0)", QUERY}
+    assert len(engine.requests) == 2
+    assert "no web search to decide" in nothing_open.visible
+    assert (chat.rejected, chat.faults) == ([], [])
+
+
+async def test_who_may_decide_and_who_may_teach_can_be_a_group(chat, engine):
+    group = chat.add_group("librarians", chat.bob)
+    chat.settings |= {"WEB_APPROVAL": "approvers", "WEB_APPROVERS": group, "LEARNERS": group}
+    await chat.open()
+    pressed, spoken = [await chat.mention(chat.ann, chat.general, CUP) for _ in range(2)]
+    (card,), (other,) = await chat.until_answered(pressed), await chat.until_answered(spoken)
+
+    await chat.press(card, "approve", chat.ann)
+    await until_told(chat, chat.ann, 1)
+    untaught = await chat.mention(chat.ann, chat.general, "learn", files=[("a.md", b"# A")])
+    refusal, not_learned = await until_told(chat, chat.ann, 2)
+    await chat.press(card, "approve", chat.bob)
+    await chat.mention(chat.bob, chat.general, f"approve {QUERY}", spoken)
+    answers = [(await chat.until_answered(each, 2))[1] for each in (pressed, spoken)]
+
+    assert card.revisions[-2].visible.endswith("Waiting for librarians. Nothing is sent until then.")
+    assert refusal.visible == "Only librarians can decide this search."
+    assert chat.pings() == set()
+    assert "LEARNERS" in not_learned.visible
+    assert chat.replies(untaught) == []
+    assert all("France" in answer.visible for answer in answers)
+    assert all("bob allowed this search" in each.visible for each in (card, other))
+    assert {request.query["q"] for request in engine.requests} == {ASKED, QUERY}
+    assert (chat.rejected, chat.faults) == ([], [])
+
+
 async def test_those_who_may_decide_are_called_once_where_the_operator_wants_it(chat, engine):
     group = chat.add_group("librarians", chat.bob)
     of_others = {"slack": "123", "discord": "S0BB"}[chat.platform]  # an id of the other platform

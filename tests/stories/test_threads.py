@@ -105,3 +105,19 @@ async def test_thanks_in_a_thread_are_answered_in_the_thread(chat):
 
     assert thanked.visible == "You are welcome."
     assert chat.is_below(thanked, asked)
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.long)])
+async def test_many_messages_at_once_in_one_thread_are_answered_in_order(chat, count):
+    await chat.open()
+    root = await chat.mention(chat.ann, chat.general, FERRY)
+    await chat.until_answered(root)
+
+    asked = [
+        await chat.say(chat.ann, chat.general, (FERRY, PONTOON)[number % 2], root) for number in range(count)
+    ]
+    answers = await chat.until_answered(root, count + 1)
+
+    expected = [(FERRY_ANSWER, PONTOON_ANSWER)[number % 2] for number in range(count)]
+    assert [words in one.visible for words, one in zip(expected, answers[1:], strict=True)] == [True] * count
+    assert all(chat.refers_to(answer, each) for answer, each in zip(answers[1:], asked, strict=True))
