@@ -34,6 +34,8 @@ _OURS = ("core.", "bots.")
 _TALKATIVE = ("httpx", "httpcore", "primp", "ddgs", "urllib3", "aiohttp.access", "google_genai")
 
 NO_FILE_LEFT = "socket.accept() out of system resource"  # of asyncio's selector_events.py
+#: How messages begin that asyncio and psycopg's pool repeat many times a second: no file is left, no server is there.
+REPEATED = (NO_FILE_LEFT, "error connecting in", "reconnection attempt in pool")
 
 FILES = 4096  # that a process which serves may have open
 
@@ -123,11 +125,12 @@ def log_to_stderr(settings: Settings, *, quiet: bool) -> None:
 
 
 def once_a_minute() -> Callable[[logging.LogRecord], bool]:
-    """Filters a record that asyncio repeats many times a second while no file is left for a connection."""
+    """Filters what is repeated many times a second."""
     limit = LogLimit()
 
     def admits(record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith(NO_FILE_LEFT) or limit.admits(NO_FILE_LEFT)
+        about = str(record.msg).partition("\n")[0]
+        return not about.startswith(REPEATED) or limit.admits(about)
 
     return admits
 

@@ -272,7 +272,7 @@ class SourceSchedule:
             try:
                 await self.enqueue_due()
             except FootnoteError:  # the database is away; it passes
-                logger.warning("due syncs could not be looked for", exc_info=True)
+                logger.info("due syncs could not be looked for", exc_info=True)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.due.wait(), LOOK_EVERY)
             self.due.clear()

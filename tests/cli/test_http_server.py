@@ -202,14 +202,18 @@ async def test_a_port_that_is_taken_is_told_in_a_sentence(host, told):
     ), str(refused.value)
 
 
-def test_that_no_file_is_left_is_logged_once_a_minute():
+def test_that_no_file_or_no_server_is_left_is_logged_once_a_minute():
     admits = once_a_minute()
+    away = [
+        admits(logging.makeLogRecord({"msg": "error connecting in %r: %s", "args": ("stores", number)}))
+        for number in range(100)
+    ]
     told = [
         admits(logging.makeLogRecord({"msg": f"{NO_FILE_LEFT}\nsocket: {number}"})) for number in range(100)
     ]
     others = [admits(logging.makeLogRecord({"msg": "another thing"})) for _ in range(100)]
 
-    assert (told.count(True), others.count(True)) == (1, 100)
+    assert (told.count(True), away.count(True), others.count(True)) == (1, 1, 100)
 
 
 async def test_what_asyncio_says_without_files_is_what_the_log_looks_for():
