@@ -53,7 +53,8 @@ def test_a_word_of_another_language_is_obeyed_and_answered_in_it(said, name, lan
 
 
 @pytest.mark.parametrize(
-    "said", ["Hilfe bei der Installation?", "Erlauben wir Haustiere?", "Quellen für Rost"]
+    "said",
+    ["Hilfe bei der Installation?", "Erlauben wir Haustiere?", "Quellen für Rost", "Erlauben?", "approve?"],
 )
 def test_a_sentence_that_begins_with_such_a_word_is_a_question(said):
     assert isinstance(heard(said), Question)
