@@ -8,6 +8,7 @@ from random import Random
 from urllib.parse import quote, urlencode
 
 import pytest
+from fakes.assistants import open_mcp_desk, over_http
 from fakes.crews import ask_on_page, is_direct, name, secret
 from fakes.desk import open_desk, plain_paths
 from fakes.mixed_source import Harbour
@@ -122,21 +123,45 @@ async def test_a_reader_of_the_collection_sees_nothing_of_what_few_may_read_of_i
     assert [path for path, page in (*pages, *every) for sign in HIDDEN if sign in page] == []
 
 
+async def _synced(footnote, shelf):
+    syncs = SourceSyncs(
+        library=footnote.library, store=footnote.sources.store, settings=footnote.settings, kinds=shelf.kinds
+    )
+    await syncs.ingest(ADDRESS, collection="default")
+
+
+def _open_to_all(harbour):
+    return min(number for number in range(harbour.items) if f"m{number}" not in harbour.shelf.restricted)
+
+
 async def test_an_answer_on_the_page_is_withheld_once_few_may_read_its_document(tmp_path):
     harbour = Harbour(random=Random(23), items=8)
-    opened = min(number for number in range(8) if f"m{number}" not in harbour.shelf.restricted)
+    opened = _open_to_all(harbour)
     async with open_desk(tmp_path, web_search="off") as desk:
-        syncs = SourceSyncs(
-            library=desk.footnote.library, store=desk.footnote.sources.store,
-            settings=desk.footnote.settings, kinds=harbour.shelf.kinds,
-        )  # fmt: skip
-        await syncs.ingest(ADDRESS, collection="default")
+        await _synced(desk.footnote, harbour.shelf)
         reader = await desk.browser("editor", collections=frozenset({"default"}))
         before = await ask_on_page(desk, reader, f"What is the passphrase of the {name(opened)} mooring?")
         harbour.shelf.restrict(frozenset({"p1@harbour.example"}), f"m{opened}")
-        await syncs.ingest(ADDRESS, collection="default")
+        await _synced(desk.footnote, harbour.shelf)
         _, thread, _ = re.split(r'data-thread="([^"]+)"', before)
         after = (await reader.get(f"/threads/{thread}"))[1]
 
     assert secret(opened) in before
     assert secret(opened) not in after
+
+
+async def test_an_answer_over_mcp_is_withheld_once_few_may_read_its_document(tmp_path):
+    harbour = Harbour(random=Random(23), items=8)
+    opened = _open_to_all(harbour)
+    asked = f"What is the passphrase of the {name(opened)} mooring?"
+    async with open_mcp_desk(tmp_path) as desk:
+        await _synced(desk.footnote, harbour.shelf)
+        token = await desk.token("default")
+        async with over_http(desk.url, token) as assistant:
+            before = await assistant.ask(asked, request_id="r1")
+            harbour.shelf.restrict(frozenset({"p1@harbour.example"}), f"m{opened}")
+            await _synced(desk.footnote, harbour.shelf)
+            after = await assistant.ask(asked, request_id="r1")
+
+    assert secret(opened) in before["text"]
+    assert secret(opened) not in str(after)
