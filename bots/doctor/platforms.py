@@ -1,4 +1,4 @@
-"""What the doctors of all platforms do alike: they open a socket, and say what a platform did not tell."""
+"""Checks that the doctors of all platforms share: whether a socket opens, and what a platform did not tell."""
 
 import asyncio
 import json

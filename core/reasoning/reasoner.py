@@ -127,7 +127,7 @@ class Strip:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """Those right above it that its passage's path lacks: small sections are joined into one passage."""
+        """The headings right above it that its passage's path lacks: small sections are joined into one passage."""
         text, passage = self.passage.text, self.passage
         over = headings_over(text, self.within[0], (passage.title, *passage.path))
         return tuple(text[first:last] for first, last in over)
