@@ -292,7 +292,8 @@ def _served(arguments: Namespace) -> Served:
         check_extra()
         mcp = read_mcp_settings(arguments.mcp, os.environ)
     if missing and (arguments.platforms or (len(missing) == 2 and mcp is None)):
-        raise SettingsError(f"There is nothing to serve: set {', or '.join(missing)}.")
+        alone = " `footnote page` serves the page alone." if page else ""
+        raise SettingsError(f"There is nothing to serve: set {', or '.join(missing)}.{alone}")
     port = arguments.http
     if port == PORT_OF_HOST:  # a host says in PORT on which port it expects its process ``web``
         named_port = {**read_env_file(ENV_FILE), **os.environ}.get("PORT", "").strip()

@@ -15,6 +15,11 @@ NOTHING_NAMED = (
     "There is nothing to ingest: footnote ingest PATH_OR_URL…. In a terminal, footnote ingest alone asks."
 )
 
+PAGE_ALONE = (
+    "There is nothing to serve: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN. "
+    "`footnote page` serves the page alone."
+)
+
 
 async def told(machine, *arguments, stdin=b""):
     """The one line on standard error of a command that printed nothing else, and its exit code."""
@@ -51,6 +56,7 @@ async def told(machine, *arguments, stdin=b""):
             ["forget", "nothing.md"],
             "Nothing is indexed under “nothing.md”. `footnote sources` lists what is.",
         ),
+        (["run", "--page", "127.0.0.1:0"], PAGE_ALONE),
     ],
 )
 async def test_wrong_use_is_told_in_one_sentence(machine, arguments, sentence):
