@@ -17,6 +17,7 @@ from core.text.blocks import split_blocks
 from core.text.quoting import as_quoted, heading_words, is_quotable
 
 IN_DOUBT = "(?)"  # after a sentence that no check settled; with a space before it, it makes no link of a mark
+JOINED = " – "  # between the first and the last section of a passage
 OWN = 0.3  # share of a row, quotation or code that a quote of its own must show
 _DELIMITERS = re.compile(r"(?=.*-)[|:\s-]+")  # between the header of a table and its rows
 
@@ -103,9 +104,9 @@ def _mark(text: str, claims: Sequence[Claim], marks: dict[int, str]) -> str:
 
 def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
     passage = strip.passage
+    location = _section(strip, start, end) if JOINED in passage.location else passage.location
     return Citation(
-        number=number, title=passage.title, location=_location(strip, start, end), source=passage.source,
-        url=passage.url,
+        number=number, title=passage.title, location=location, source=passage.source, url=passage.url,
         quote=strip.text[start - strip.start : end - strip.start], start=start, end=end,
         origin=passage.origin,
         collection=passage.collection if passage.origin == "documents" else "", published=passage.published,
@@ -114,8 +115,8 @@ def _citation(number: int, strip: Strip, start: int, end: int) -> Citation:
     )  # fmt: skip
 
 
-def _location(strip: Strip, start: int, end: int) -> str:
-    """The location of a quote; of the sections "A > B – D" that were joined into one passage, the one it stands in."""
+def _section(strip: Strip, start: int, end: int) -> str:
+    """The location of a quote: of the sections "A > B – D" that were joined into one passage, the one it stands in."""
     location, path = strip.passage.location, " > ".join(strip.passage.path)
     first, last = (replace(strip, start=at).headings for at in (start, end - 1))
     pages, joined, _ = location.rpartition(f"{path} > ")

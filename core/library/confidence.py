@@ -7,7 +7,7 @@ their quality.
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import chain, pairwise
@@ -100,13 +100,15 @@ def features_of(observation: Observation) -> Features:
     # The first sentence with most of the question's weight.
     nearest = chain(*sentences[:CLOSEST])
     likeliest, _ = max(nearest, key=lambda one: weight_of(one[1], weights), default=("", frozenset()))
+    # Neighbours together; a lone sentence is its own.
+    pairs = chain(*(pairwise(each * 2 if len(each) == 1 else each) for each in sentences[:CLOSEST]))
     covered = max((len(weights.keys() & present) for present in found), default=0) / max(len(weights), 1)
     has_quantity = any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
     top_lexical, top_dense = max(observation.lexical, default=0.0), max(observation.dense, default=0.0)
     return Features(
         passage_coverage=_most(weights, found) / total,
         sentence_coverage=_most(weights, (present for each in sentences for _, present in each)) / total,
-        window_coverage=_most(weights, chain(*map(_windows, sentences[:CLOSEST]))) / total,
+        window_coverage=_most(weights, (one | other for (_, one), (_, other) in pairs)) / total,
         union_coverage=weight_of(frozenset().union(*found), weights) / total,
         term_coverage=covered,
         term_coverage_squared=covered**2,
@@ -196,14 +198,6 @@ def _terms(hit: Retrieved, text: str) -> frozenset[str]:
 def _sentences(hit: Retrieved) -> list[Sentence]:
     text = hit.passage.text
     return [(text[a:b], _terms(hit, text[a:b])) for a, b in split_sentences(text)]
-
-
-def _windows(sentences: Sequence[Sentence]) -> Iterator[frozenset[str]]:
-    """The terms of each pair of neighbours; of a lone sentence, its own."""
-    if len(sentences) == 1:
-        yield sentences[0][1]
-    for (_, one), (_, other) in pairwise(sentences):
-        yield one | other
 
 
 def _most(weights: Mapping[str, float], found: Iterable[frozenset[str]]) -> float:

@@ -113,13 +113,6 @@ def document(text: str) -> Node | None:
     return SyntaxTreeNode(tokens)
 
 
-def inline_nodes(text: str) -> list[Node]:
-    """The text as the content of one paragraph."""
-    from markdown_it.tree import SyntaxTreeNode
-
-    return SyntaxTreeNode(_reader().parseInline(clean(text))).children
-
-
 @cache
 def _reader() -> MarkdownIt:
     from markdown_it import MarkdownIt
@@ -250,7 +243,10 @@ def plain_quote(markdown: str, *, code: str = "") -> str:
 
 def plain_line(markdown: str, *, code: str = "") -> str:
     """A title or a sentence, read without lists, headings and tables."""
-    return line(_HALF.sub("", "".join(_of_inline(node, code) for node in inline_nodes(line(markdown)))))
+    from markdown_it.tree import SyntaxTreeNode
+
+    paragraph = SyntaxTreeNode(_reader().parseInline(line(markdown)))
+    return line(_HALF.sub("", "".join(_of_inline(node, code) for node in paragraph.children)))
 
 
 def _joined(blocks: Iterable[str]) -> str:
