@@ -68,8 +68,8 @@ class Layout(Generic[Shown]):
     boxed: Callable[[Sequence[Block], Verdict | None], list[Block]]  #: a card, by what was decided
     time: Callable[[float], str]  #: a moment, in seconds since the epoch
     date: Callable[[float], str]  #: the same with its day
-    bold: str  #: the mark on both sides
-    italic: str
+    bold: Callable[[str], str]  #: untrusted words of one line
+    italic: str  #: the mark on both sides
     code: str  #: the mark on both sides of code in small print; empty: none
     bullet: str
     line_size: int  #: characters of a line
@@ -204,15 +204,12 @@ class Layout(Generic[Shown]):
         validity = f"{say('valid_from_until', since=since, until=until)} {say('read_here_only')}"
         made = [
             *self.lines([say("will_remember")]),
-            self.text(self._bold(texts.clipped(answer.question, QUESTION_SHOWN))),
+            self.text(self.bold(texts.clipped(answer.question, QUESTION_SHOWN))),
             *self.quoted(answer.text),
             *self._small(f"{title_of(answer)} · {validity}"),
             *self.rows([self.button(say("forget_answer"), "unkeep", answer.id)]),
         ]
         return self.message(made, f"{say('will_remember')} {answer.question}")
-
-    def _bold(self, words: str) -> str:
-        return f"{self.bold}{self.words(words)}{self.bold}"
 
     def _small(self, words: str) -> Iterator[Block]:
         if markup := self.words(texts.clipped(line(words), self.line_size)):
@@ -220,7 +217,7 @@ class Layout(Generic[Shown]):
 
     def _source_lists(self, sources: platform.Sources) -> Iterator[Part]:
         for name, size, lines, more in texts.source_lists(sources.entries, texts.say_in(sources.language)):
-            yield self.text(f"{self._bold(name)}: {size}")
+            yield self.text(f"{self.bold(name)}: {size}")
             yield from self.lines(lines, bullet=self.bullet)
             yield from self._small(more)
 
@@ -354,7 +351,7 @@ class Layout(Generic[Shown]):
         yield dict(self.divider)
 
     def _title(self, changed: ChangedAnswer) -> str:
-        return self._bold(texts.clipped(line(changed.citation.title)) or changed.citation.source)
+        return self.bold(texts.clipped(line(changed.citation.title)) or changed.citation.source)
 
     def _ask_again(self, outcome: Outcome) -> Block:
         return self.button(texts.say_in(outcome.language)("ask_again"), "again", outcome.turn_id)

@@ -175,7 +175,7 @@ LAYOUT: Layout[Message] = Layout(
     quoted=_quoted, footnote=_footnote, button=parts.button, rows=parts.rows, feedback=parts.feedback,
     choice=lambda _option, turn: turn, boxed=_boxed, time=parts.time,
     date=lambda seconds: f"<t:{int(seconds)}:f>",
-    bold="**", italic="", code="", bullet="- ", line_size=parts.LINE, label_size=parts.BUTTON_LABEL,
+    bold=parts.bold, italic="", code="", bullet="- ", line_size=parts.LINE, label_size=parts.BUTTON_LABEL,
     mention=lambda one: f"<@&{one.id}>" if one.is_group else f"<@{one.id}>", quoted_parts=_quotes,
     call=lambda said, below, called: message_of([text(said(words)), *below], pings=called),
     editor=editor, explanation=explanation, ended=lambda first, _outcome: first,

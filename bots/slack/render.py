@@ -214,7 +214,7 @@ LAYOUT: Layout[Message] = Layout(
     words=escaped, text=parts.section, small=parts.context, lines=parts.lines, exact=parts.preformatted,
     quoted=_quoted, footnote=_footnote, button=parts.button, rows=parts.rows, feedback=parts.feedback,
     choice=lambda option, _turn: line(option), boxed=lambda made, _verdict: [*made], time=parts.date, date=parts.date,
-    bold="*", italic="_", code="`", bullet="• ", line_size=parts.LINE, label_size=parts.BUTTON_LABEL,
+    bold=lambda said: f"*{escaped(said)}*", italic="_", code="`", bullet="• ", line_size=parts.LINE, label_size=parts.BUTTON_LABEL,
     mention=_mention, quoted_parts=_quotes, editor=editor, explanation=explanation, window=window,
     call=lambda said, below, _: Message(text=said(fallback), blocks=(parts.section(said(escaped)), *below)),
     ended=_ended,

@@ -421,6 +421,7 @@ NASTY = st.sampled_from(
 @every_screen
 @given(text=st.lists(NASTY, max_size=60).map("".join))
 @example(text="[a](b)`[`https://evil.com")
+@example(text="https://good.example/page@**@")
 @settings(max_examples=60, deadline=None)
 def test_no_mixture_of_signs_does_anything(text, screen):
     for message in everywhere(screen.layout, text):
