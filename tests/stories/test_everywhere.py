@@ -29,7 +29,7 @@ async def test_a_question_a_follow_up_a_search_that_is_refused_and_one_that_is_c
 
     assert FERRY_ANSWER in answer
     assert "Quoted from your documents, not composed." in answer
-    assert "Harbour handbook › Mooring fees – Ferry" in answer
+    assert "Harbour handbook › Ferry" in answer
     assert "handbook.md" in answer
     assert "no cars" in follow_up
     assert "I would search SearXNG for:" in card
