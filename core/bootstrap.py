@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 from core.conversation import Conversation, Outcome, Question, Turn
 from core.errors import FootnoteError
 from core.graph.policy import BRIEF, OURS, PRESETS, Policy
-from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, share_data_dir
+from core.library.data_lock import (
+    find_owner,
+    lock_data_dir,
+    make_data_dir,
+    refuse_incomplete,
+    share_data_dir,
+)
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.embedding.hub import Hub
@@ -168,8 +174,13 @@ def is_served(settings: Settings, *, for_certain: bool = False) -> bool:
 
 
 def has_library(settings: Settings) -> bool:
-    """False for a data folder in which nothing was ever indexed, where a look must leave nothing."""
-    return settings.postgres_url is not None or (settings.data_dir / LIBRARY).is_file()
+    """False for a data folder in which nothing was ever indexed, where a look must leave nothing. SettingsError for
+    one into which a copy was cut off."""
+    refuse_incomplete(settings.data_dir)
+    try:
+        return settings.postgres_url is not None or (settings.data_dir / LIBRARY).is_file()
+    except PermissionError:
+        return True  # to open it says what is wrong
 
 
 def open_library(
