@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING
 from core.conversation import Conversation, Outcome, Question, Turn
 from core.errors import FootnoteError
 from core.graph.policy import BRIEF, OURS, PRESETS, Policy
-from core.library.data_lock import (
-    find_owner,
-    lock_data_dir,
-    make_data_dir,
-    refuse_incomplete,
-    share_data_dir,
-)
+from core.library.data_lock import find_owner, lock_data_dir, make_data_dir, refuse_incomplete, share_data_dir
 from core.library.documents import Readable, Scope
 from core.library.embedding.embedder import Embedder, embedder_for
 from core.library.embedding.hub import Hub

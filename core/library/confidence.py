@@ -100,15 +100,16 @@ def features_of(observation: Observation) -> Features:
     # The first sentence with most of the question's weight.
     nearest = chain(*sentences[:CLOSEST])
     likeliest, _ = max(nearest, key=lambda one: weight_of(one[1], weights), default=("", frozenset()))
-    # Neighbours together; a lone sentence is its own.
-    pairs = chain(*(pairwise(each * 2 if len(each) == 1 else each) for each in sentences[:CLOSEST]))
+    neighbours = chain(
+        *(pairwise([*each[:1], *each]) for each in sentences[:CLOSEST])
+    )  # a lone one is its own
     covered = max((len(weights.keys() & present) for present in found), default=0) / max(len(weights), 1)
     has_quantity = any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
     top_lexical, top_dense = max(observation.lexical, default=0.0), max(observation.dense, default=0.0)
     return Features(
         passage_coverage=_most(weights, found) / total,
         sentence_coverage=_most(weights, (present for each in sentences for _, present in each)) / total,
-        window_coverage=_most(weights, (one | other for (_, one), (_, other) in pairs)) / total,
+        window_coverage=_most(weights, (one | other for (_, one), (_, other) in neighbours)) / total,
         union_coverage=weight_of(frozenset().union(*found), weights) / total,
         term_coverage=covered,
         term_coverage_squared=covered**2,
