@@ -97,12 +97,10 @@ def features_of(observation: Observation) -> Features:
     missing_names = min((weight_of(names - present, weights) for present in found[:CLOSEST]), default=0.0)
     unknown = [term for term in weights if not observation.frequencies.get(term)]
     sentences = [_sentences(hit) for hit in best]
-    # The first sentence with most of the question's weight.
-    nearest = chain(*sentences[:CLOSEST])
-    likeliest, _ = max(nearest, key=lambda one: weight_of(one[1], weights), default=("", frozenset()))
-    neighbours = chain(
-        *(pairwise([*each[:1], *each]) for each in sentences[:CLOSEST])
-    )  # a lone one is its own
+    # The sentence with most of the question's weight, the first of these; and neighbours, a lone one beside itself.
+    closest = sentences[:CLOSEST]
+    likeliest, _ = max(chain(*closest), key=lambda one: weight_of(one[1], weights), default=("", frozenset()))
+    neighbours = chain(*(pairwise([*each[:1], *each]) for each in closest))
     covered = max((len(weights.keys() & present) for present in found), default=0) / max(len(weights), 1)
     has_quantity = any(_QUANTITY.search(hit.passage.text) for hit in best[:CLOSEST])
     top_lexical, top_dense = max(observation.lexical, default=0.0), max(observation.dense, default=0.0)
