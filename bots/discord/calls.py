@@ -167,14 +167,19 @@ class DiscordChannels:
     async def post(self, channel: str, message: Message, *, nonce: str, reply_to: str = "") -> str:
         """The handle; the post is no reply where the bot may not read ``reply_to``."""
         content = content_of(message) | {"nonce": nonce, "enforce_nonce": True}
+        shown: Any = None
         if reply_to:
             reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}}
             try:
-                return await self._reopening(channel, partial(self._post, channel, content | reference))
+                shown = await self._reopening(channel, partial(self._post, channel, content | reference))
             except Refused as refused:
                 if refused.code not in (NO_HISTORY, INVALID_FORM):
                     raise
-        return await self._reopening(channel, partial(self._post, channel, content))
+        shown = shown or await self._reopening(channel, partial(self._post, channel, content))
+        handle = str(Handle(channel, shown["id"]))
+        if is_note(shown) and not is_note(content):  # the first sign, of the same nonce, whose reply was lost
+            await self.edit(handle, message)
+        return handle
 
     async def edit(self, handle: str, message: Message) -> None:
         there, path, content = Handle.parse(handle), f"{MESSAGES}/{{message_id}}", content_of(message)
@@ -222,9 +227,8 @@ class DiscordChannels:
         doubled = (each["id"] for part in ended for each in part if each["id"] not in kept)
         return [str(Handle(channel, each)) for each in doubled]
 
-    async def _post(self, channel: str, content: Mapping[str, Any]) -> str:
-        message: Any = await self.calls.call("POST", MESSAGES, channel_id=channel, json=dict(content))
-        return str(Handle(channel, message["id"]))
+    async def _post(self, channel: str, content: Mapping[str, Any]) -> Any:
+        return await self.calls.call("POST", MESSAGES, channel_id=channel, json=dict(content))
 
     async def _messages(self, channel: str, *, after: str) -> AsyncIterator[dict[str, Any]]:
         for _ in range(PAGES):

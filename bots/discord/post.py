@@ -175,6 +175,8 @@ class DiscordPosts:
         self, route: ReplyRoute, handle: str, turn: str, message: Message, *, is_again: bool,
         is_waiting: bool,  # noqa: ARG002 - the card says so
     ) -> None:  # fmt: skip
+        if is_again and not handle:  # a run that was cut off may have shown its first sign
+            handle = await self.find(route, turn, 0) or ""
         if handle:
             await self.change(route, handle, turn, 0, message)
         else:
