@@ -122,10 +122,13 @@ def tell_states(diary: Diary) -> None:
     put, mark, drop = SourceStore.put, SourceStore.mark, SourceStore.drop
 
     def told_put(store: SourceStore, number: int, items: Iterable[SourceItem], **how: Any) -> None:
-        items = list(items)
-        for each in items:  # before it is so: it may be killed as soon as it is
+        items, is_due = list(items), how["state"] == "due"
+        if not is_due:  # killed before that is stored, it is still due
+            put(store, number, items, **how)
+        for each in items:  # due before it is so: it may be killed as soon as it is
             diary.note(how["state"], each.id, each.version)
-        put(store, number, items, **how)
+        if is_due:
+            put(store, number, items, **how)
 
     def told_mark(store: SourceStore, number: int, item: SourceItem, *how: Any) -> bool:
         if is_kept := mark(store, number, item, *how):
