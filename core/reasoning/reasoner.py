@@ -171,9 +171,8 @@ class Calculation:
     #: the figure, and in parentheses how it comes about; of one that failed, what was to be computed
     shown: str
     inputs: str = ""  #: its numbers as the strips have them, with signs between them
-    places: Mapping[int, tuple[Span, ...]] = field(
-        default_factory=dict
-    )  #: the spans of its numbers, by strip; checkpointed
+    #: The spans of its numbers, by strip; checkpointed under this name.
+    places: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
     fault: str = ""  #: why it failed, as a sentence for people; empty: it did not
 
