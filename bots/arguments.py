@@ -4,6 +4,7 @@ import argparse
 from typing import Any, NoReturn
 
 SPANS = {"m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}  # seconds
+DIGITS = 5  # of a span; as weeks, 1,900 years
 FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130  # exit codes
 
 #: What a shell completes an argument with that `--help` shows as this.
@@ -43,8 +44,10 @@ def port(typed: str) -> int:
 def span(typed: str) -> float:
     """Seconds of "7d"."""
     number, unit = typed[:-1], typed[-1:]
-    if not (number.isascii() and number.isdecimal()) or unit not in SPANS or not 0 < int(number) <= 100_000:
+    if not (number.isascii() and number.isdecimal()) or unit not in SPANS or not number.strip("0"):
         raise argparse.ArgumentTypeError(f"{typed} is not a span of time, as 12h or 7d")
+    if len(number) > DIGITS:
+        raise argparse.ArgumentTypeError(f"{typed} is too long a time: {DIGITS} digits are the most")
     return int(number) * SPANS[unit]
 
 

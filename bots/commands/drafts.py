@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from bots.chat.indexing import embedder_of_index, with_embedder
@@ -104,14 +105,17 @@ async def _proposed(each: drafts.GapDraft, settings: Settings) -> tuple[str, str
 
 
 def _written(each: drafts.GapDraft, folder: Path) -> Path:
-    """The file of a draft. FootnoteError if it cannot be written."""
+    """The file of a draft, beside an earlier one that somebody may have edited. FootnoteError if it cannot be written."""
     name, text = proposals.file_of(each)
+    first, content = folder / name, text.encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8", newline="")
+        names = chain([first], (first.with_stem(f"{first.stem}-{number}") for number in count(2)))
+        file = next(each for each in names if not each.exists() or each.read_bytes() == content)
+        file.write_bytes(content)
     except OSError as fault:
-        raise FootnoteError(f"{folder / name} cannot be written: {reason_of(fault)}.") from fault
-    return folder / name
+        raise FootnoteError(f"{first} cannot be written: {reason_of(fault)}.") from fault
+    return file
 
 
 def no_drafts(answered: int) -> str:

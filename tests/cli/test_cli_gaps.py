@@ -118,6 +118,24 @@ async def test_what_a_person_answered_is_written_as_a_patch_that_applies(machine
     assert later.err.startswith("Nobody answered what the documents left open")
 
 
+async def test_a_draft_that_somebody_edited_stays_as_it_is(machine):
+    await machine.run("ingest", "docs")
+    await teach(machine, "Do dogs pay on the ferry?", "Dogs travel free on the ferry.")
+    await machine.run("gaps", "--draft", "out")
+    (draft,) = (machine.folder / "out").iterdir()
+    made = draft.read_bytes()
+
+    await machine.run("gaps", "--draft", "out")
+    assert list((machine.folder / "out").iterdir()) == [draft]
+    draft.write_text("Edited.")
+    ran = await machine.run("gaps", "--draft", "out")
+
+    beside = draft.with_stem(f"{draft.stem}-2")
+    assert draft.read_text() == "Edited."
+    assert beside.read_bytes() == made
+    assert str(beside.relative_to(machine.folder)) in ran.out
+
+
 async def test_without_an_answer_there_is_nothing_to_draft(machine):
     ran = await machine.run("gaps", "--draft")
 

@@ -69,6 +69,13 @@ async def test_a_span_that_is_none_is_told(machine, span):
     assert "is not a span of time" in ran.err
 
 
+async def test_a_span_of_too_many_digits_is_told(machine):
+    ran = await machine.run("questions", "--since=999999d")
+
+    assert ran.code == 2
+    assert "999999d is too long a time" in ran.err
+
+
 async def test_what_is_asked_to_test_the_answers_is_not_counted(machine):
     (machine.folder / "q.jsonl").write_text(json.dumps({"question": FERRY_QUESTION}) + "\n")
 
