@@ -303,6 +303,7 @@ class Outcome:
     unread: tuple[str, ...] = ()  #: names of the question's attachments that nobody allowed to be read
     unreadable: tuple[str, ...] = ()  #: a sentence for each attachment that could not be read
     collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
+    documents: tuple[str, ...] = ()  #: the sources of these passages
     is_shown: bool = True  #: False: nobody called the bot, and it has no sure answer; nothing of it is kept
 
     def with_citations(self, change: Callable[[Sequence[Citation]], tuple[Citation, ...]]) -> "Outcome":
@@ -351,6 +352,7 @@ class Exchange:
     author: str
     sources: tuple[str, ...] = ()  #: documents that the answer is from, those cited first
     collections: tuple[str, ...] = ()  #: of the documents' passages that the answer's words may come from
+    documents: tuple[str, ...] = ()  #: the sources of these passages
 
 
 @value

@@ -187,6 +187,9 @@ class OperatorService:
             await backend.prepare(Targets(), self.backends.screen, with_vectors=True)
             return await run_in_order(backend.assistant, turn, report)
 
+    async def within(self, _caller: Caller, _conversation: Conversation, outcome: Outcome) -> Outcome:
+        return outcome
+
     async def proposal(self, _caller: Caller, proposal_id: str) -> tuple[Conversation, Proposal] | None:
         async with self.backends.opened() as backend:
             return await backend.assistant.find_proposal(proposal_id)

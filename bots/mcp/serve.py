@@ -98,6 +98,10 @@ class ServedService:
             if refusal is not None:
                 raise QuestionRejected(in_language(refusal.sentence, language_of(question.text)))
 
+    async def within(self, caller: Caller, conversation: Conversation, outcome: Outcome) -> Outcome:
+        readable = await self.reads(conversation, caller.author, self.footnote.library)
+        return await self.footnote.answers.within(outcome, readable.collections)
+
     async def proposal(self, caller: Caller, proposal_id: str) -> tuple[Conversation, Proposal] | None:
         found = await self.footnote.assistant.find_proposal(proposal_id)
         return found if found is not None and caller.owns(found[0]) else None

@@ -74,6 +74,9 @@ class Service(Protocol):
     async def run(self, turn: Turn, note: Note) -> Outcome:
         """Run a turn; a known one returns its first outcome. FootnoteError if it is refused."""
 
+    async def within(self, caller: Caller, conversation: Conversation, outcome: Outcome) -> Outcome:
+        """A stored outcome as far as the caller may read it in the conversation now."""
+
     async def proposal(self, caller: Caller, proposal_id: str) -> tuple[Conversation, Proposal] | None:
         """One in the caller's own conversations."""
 
@@ -279,7 +282,9 @@ class Tools:
         conversation, proposal = held
         if said.action == "cancel":  # it stays open
             outcome = Outcome(kind="approval_needed", turn_id=proposal.turn_id, proposal=proposal)
-            return await self._result(caller, conversation, outcome)
+            return await self._result(
+                caller, conversation, await self.service.within(caller, conversation, outcome)
+            )
         typed = (said.content or {}).get("query")
         query = typed if isinstance(typed, str) and typed.strip() and typed != proposal.query else None
         turn_id, allow = f"{self.service.turn_prefix}{number}", said.action == "accept"

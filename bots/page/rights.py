@@ -1,7 +1,7 @@
 """The rights of a session: which questions of others it reads, and who reads a kept answer."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from bots.chat.access import CHANNEL, CLOSED, EVERYONE, PERSON, access_rules, readers
 from bots.chat.channels import AccessRule, channel_of, own_collection, thread_collection
@@ -34,6 +34,13 @@ async def reads_in(site: Site, askers: Iterable[Asker]) -> dict[Asker, frozenset
     return reads
 
 
+async def state_of_rights(site: Site) -> Hashable:
+    """Another value after a document went elsewhere, a rule changed, or a channel chose what it reads."""
+    query = "SELECT collection, kind, id FROM access UNION ALL SELECT channel, reads, '' FROM channels ORDER BY 1, 2, 3"
+    rows = await site.channels.database.rows(query)
+    return await asyncio.to_thread(site.library.store.state), tuple(map(tuple, rows))
+
+
 async def readable(site: Site, session: PageSession, questions: Iterable[LoggedQuestion]) -> set[str]:
     """The turns whose words the session may read."""
     questions = list(questions)
@@ -56,7 +63,7 @@ def _closed_since(site: Site, readable: frozenset[str], traces: Mapping[str, Tra
     sources: dict[str, set[str]] = {}
     for turn, trace in traces.items():
         alike.setdefault(frozenset(collections_in(trace)), []).append(turn)
-        sources[turn] = {source for _, source in _of_documents(trace)}
+        sources[turn] = {source for _, source in _of_documents(trace)}.union(trace.documents)
     closed: set[str] = set()
     for behind, turns in alike.items():
         asked = set().union(*(sources[turn] for turn in turns))

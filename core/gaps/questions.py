@@ -71,6 +71,9 @@ class GapQuestion:
     near: tuple[tuple[str, float], ...] = ()  #: documents that were found, each with how well it fits, 0 to 1
     confidence: float = 0.0  #: how sure the library was that they answer, 0 to 1
     collections: frozenset[str] = frozenset()  #: that it might read when it was asked, and of what is closest
+    documents: frozenset[str] = (
+        frozenset()
+    )  #: the sources that its words may come from, and of what is closest
 
 
 @value
@@ -157,6 +160,7 @@ def _question(row: Row, reason: Reason, record: Mapping[str, Any], fault: str) -
         text=record.get("standalone") or asked, asked=asked, language=language, reason=reason,
         missing=record.get("missing") or "", fault=fault, closest=tuple(dict.fromkeys(documents)),
         near=tuple(near.items()), confidence=row[12], collections=frozenset(read),
+        documents=frozenset((*(record.get("documents") or ()), *(each.source for each in documents))),
     )  # fmt: skip
 
 
@@ -187,10 +191,10 @@ def readable_turns(
     within = [
         each for each in questions if readable >= each.collections | reads[each.conversation, each.author]
     ]
-    sources = {each.source for question in within for each in question.closest}
+    sources = {source for question in within for source in question.documents}
     behind = {name for question in within for name in question.collections}
     closed = ReaderSets(database).withdrawn(sources, behind, readable)
-    return frozenset(each.turn for each in within if closed.isdisjoint(near.source for near in each.closest))
+    return frozenset(each.turn for each in within if closed.isdisjoint(each.documents))
 
 
 def have_words(database: Database, turns: Sequence[str]) -> bool:

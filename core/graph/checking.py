@@ -1,7 +1,7 @@
 """The check of a draft by votes, and the one of its first sentences while the rest is written."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -33,6 +33,8 @@ class EarlyCheck:
     policy: Policy
     watcher: Callable[[Progress], None]
     readable: Callable[[], Awaitable[frozenset[str]]]  #: the collections that may be read by now
+    #: Of sources cited from some collections, those that may not be quoted where these others are readable.
+    withdrawn: Callable[[Sequence[str], Collection[str], Collection[str]], Awaitable[frozenset[str]]]
     answer: Answer | None = None  #: its beginning that is shown by now
     shown: Draft | None = None  #: the part of the draft from which that is made
     _question: str = ""
@@ -45,6 +47,9 @@ class EarlyCheck:
     _confirmed: Statements = ()
     _standing: int = 0  #: confirmed sentences that are shown with all their footnotes
     _readable: frozenset[str] = frozenset()
+    _withdrawn: frozenset[str] = (
+        frozenset()
+    )  #: sources of the confirmed sentences that may not be quoted any more
 
     def begin(self, work: Work, strips: Strips, *, counts: bool) -> Hear | None:
         """The listener of a draft from these strips. Whether one ahead of its grades ``counts`` is known later."""
@@ -125,6 +130,9 @@ class EarlyCheck:
         agreed = set(votes[0]).intersection(*votes[1:])
         self._confirmed += tuple(takewhile(lambda each: each.number in agreed, statements))
         self._readable = await self.readable()
+        cites = [each.passage for each in behind if each.passage.origin == "documents"]
+        from_sources, collections = [each.source for each in cites], {each.collection for each in cites}
+        self._withdrawn |= await self.withdrawn(from_sources, collections, self._readable)
         self.hear(self._draft)
 
     def _show(self, claims: Sequence[Claim]) -> None:
@@ -139,7 +147,10 @@ class EarlyCheck:
         shown = self.answer.text if self.answer else ""
         if answer is None or len(answer.text) <= len(shown) or not answer.text.startswith(shown):
             return
-        if all(each.origin == "web" or each.collection in self._readable for each in answer.citations):
+        if all(
+            each.origin == "web" or (each.collection in self._readable and each.source not in self._withdrawn)
+            for each in answer.citations
+        ):
             self.answer = answer
             end = claims[len(verdicts) - 1].end
             self.shown = Draft(text=self._draft.text[:end], composed=True, is_cut_off=True)

@@ -135,6 +135,7 @@ class Deps:
     def __post_init__(self) -> None:
         early = EarlyCheck(
             reasoner=self.reasoner, policy=self.policy, watcher=self.watcher, readable=self.readable_now,
+            withdrawn=self.withdrawn,
         )  # fmt: skip
         object.__setattr__(self, "early", early)
         object.__setattr__(self, "tracer", Tracer(policy=self.policy, scope=self.documents.collections))

@@ -76,9 +76,9 @@ async def enter(state: State, runtime: Runtime[Deps]) -> State:
 async def _history(state: State, deps: Deps) -> tuple[Exchange, ...]:
     """The thread so far, as far as it may still be read."""
     history, readable = state.get("history", ()), deps.documents.collections
-    cited = [source for each in history for source in each.sources]
+    sources = [source for each in history for source in (*each.sources, *each.documents)]
     behind = frozenset(name for each in history for name in each.collections)
-    withdrawn = await deps.withdrawn(cited, behind, readable) if cited else frozenset()
+    withdrawn = await deps.withdrawn(sources, behind, readable) if sources else frozenset()
     return history_within(history, readable, withdrawn)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from core.conversation import Answer, Citation, Decision, Exchange, Outcome, Proposal, Question, Turn
 from core.graph import state as states
 from core.graph.policy import Policy
-from core.graph.rights import collections_behind
+from core.graph.rights import collections_behind, documents_behind
 from core.graph.state import State, Work
 from core.grounding.citations import footnotes_for
 from core.grounding.strips import evidence_alone, refine, shorten
@@ -127,6 +127,7 @@ def end(state: State, work: Work, remembered: str, **fields: Any) -> State:
         author=work.asker,
         sources=tuple(dict.fromkeys((*cited, *best))) if citations else (),
         collections=outcome.collections,
+        documents=outcome.documents,
     )
     history = state.get("history", ())
     if isinstance(state["turn"], Decision):
@@ -145,6 +146,7 @@ def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: A
     elif proposal := states.proposal_by_id(state, turn.proposal_id):
         question = question or proposal.question
     language = small_talk_language(question) or language_of(question)
+    before = states.history_before(state, work)
     return Outcome(
         turn_id=turn.id,
         reason=reason and in_language(reason, language),
@@ -152,7 +154,8 @@ def _outcome(state: State, work: Work, *, reason: str | None = None, **fields: A
         confidence=round(work.confidence, 4),
         steps=work.steps,
         ranked=work.ranked,
-        collections=collections_behind(work, states.history_before(state, work)),
+        collections=collections_behind(work, before),
+        documents=documents_behind(work, before),
         timing_ms={"retrieve": round(work.retrieve_ms, 1)},
         **fields,
     )
@@ -172,4 +175,5 @@ def _with_first_answer(exchange: Exchange, history: tuple[Exchange, ...], *, is_
         answer=answer[: states.ANSWER_REMEMBERED],
         sources=tuple(dict.fromkeys((*first.sources, *exchange.sources))),
         collections=tuple(sorted({*first.collections, *exchange.collections})),
+        documents=tuple(dict.fromkeys((*first.documents, *exchange.documents))),
     )

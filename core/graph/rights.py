@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from core.conversation import Citation, Exchange, Outcome, Proposal
 from core.graph.context import Deps
-from core.graph.state import Work
+from core.graph.state import State, Work
 from core.wording import Sentence, in_language
 
 WITHHELD = "(the answer is from documents that this conversation may not read any more)"
@@ -28,7 +28,7 @@ def documents_behind(work: Work, history: tuple[Exchange, ...] = ()) -> tuple[st
     """The sources of the documents that a model's words may come from, as :func:`collections_behind`."""
     looked_at = (hit.passage.source for hit in work.passages if hit.passage.origin == "documents")
     proposed = documents_of(work.proposal) if work.proposal else ()
-    before = (source for each in history for source in each.sources)
+    before = (source for each in history for source in (*each.sources, *each.documents))
     return tuple(dict.fromkeys((*looked_at, *proposed, *before)))
 
 
@@ -39,11 +39,12 @@ def documents_of(proposal: Proposal) -> tuple[str, ...]:
 
 
 def documents_in(outcome: Outcome) -> tuple[str, ...]:
-    """The sources of the documents that an outcome quotes, and that its proposal rests on."""
+    """The sources of the documents that an outcome quotes, that its proposal rests on, and that its words may
+    come from besides."""
     cited = outcome.answer.citations if outcome.answer else ()
     quoted = (each.source for each in (*cited, *outcome.closest) if each.origin == "documents")
     proposed = documents_of(outcome.proposal) if outcome.proposal else ()
-    return tuple(dict.fromkeys((*quoted, *proposed)))
+    return tuple(dict.fromkeys((*quoted, *proposed, *outcome.documents)))
 
 
 def collections_of(outcome: Outcome) -> frozenset[str]:
@@ -53,9 +54,13 @@ def collections_of(outcome: Outcome) -> frozenset[str]:
     return frozenset((*outcome.collections, *proposed, *(each.collection for each in cited))) - {""}
 
 
-def may_go_on(work: Work, readable: Collection[str]) -> bool:
-    """True if a turn that was cut off may continue with the passages that it had found."""
-    return all(name in readable for name in collections_behind(work))
+async def may_go_on(state: State, deps: Deps) -> bool:
+    """True if a turn that was cut off may continue with what it had found, and what was said before it."""
+    work, history = state["work"], tuple(state.get("history", ()))
+    behind, readable = collections_behind(work, history), deps.documents.collections
+    if not readable.issuperset(behind):
+        return False
+    return not await deps.withdrawn(documents_behind(work, history), behind, readable)
 
 
 def history_within(
@@ -65,33 +70,27 @@ def history_within(
     kept: list[Exchange] = []
     for each in history:
         is_unknown = bool(each.sources) and not each.collections  # stored by an earlier version
-        is_withdrawn = any(source in withdrawn for source in each.sources)
+        is_withdrawn = any(source in withdrawn for source in (*each.sources, *each.documents))
         is_readable = not (is_unknown or is_withdrawn) and all(name in readable for name in each.collections)
-        withheld = replace(each, answer=WITHHELD, sources=(), collections=())
+        withheld = replace(each, answer=WITHHELD, sources=(), collections=(), documents=())
         kept.append(each if is_readable else withheld)
     return tuple(kept)
 
 
 async def outcome_by_now(outcome: Outcome, deps: Deps) -> Outcome:
-    """An outcome as the conversation may read it by now, with all that the turn looked at."""
-    readable, work = await deps.readable_now(), deps.tracer.work
-    looked_at = documents_behind(work)
-    behind = collections_of(outcome).union(collections_behind(work))
-    withdrawn = await deps.withdrawn((*documents_in(outcome), *looked_at), behind, readable)
-    return outcome_within(outcome, readable, withdrawn, looked_at)
+    """An outcome as the conversation may read it by now."""
+    readable = await deps.readable_now()
+    withdrawn = await deps.withdrawn(documents_in(outcome), collections_of(outcome), readable)
+    return outcome_within(outcome, readable, withdrawn)
 
 
-def outcome_within(
-    outcome: Outcome, readable: Collection[str],
-    withdrawn: Collection[str] = (), looked_at: Collection[str] = (),
-) -> Outcome:  # fmt: skip
+def outcome_within(outcome: Outcome, readable: Collection[str], withdrawn: Collection[str] = ()) -> Outcome:
     """The outcome as it may be shown. A sentence replaces an answer from another collection, or from a source
-    that was withdrawn. A model may have used words of sources that it ``looked_at`` besides those it
-    cites."""
+    that was withdrawn. A model may have used words of sources that it looked at besides those it cites."""
     closest = tuple(one for one in _within(outcome.closest, readable) if one.source not in withdrawn)
     cited = outcome.answer.citations if outcome.answer else ()
     proposed = documents_of(outcome.proposal) if outcome.proposal else ()
-    used = (*(one.source for one in cited if one.origin == "documents"), *proposed, *looked_at)
+    used = (*(one.source for one in cited if one.origin == "documents"), *proposed, *outcome.documents)
     is_whole = len(_within(cited, readable)) == len(cited) and not any(each in withdrawn for each in used)
     if is_whole and all(name in readable for name in outcome.collections):
         if closest == outcome.closest:
@@ -102,7 +101,7 @@ def outcome_within(
     reason = in_language(Sentence("no_longer_readable"), outcome.language)
     return replace(
         outcome, kind="no_answer", answer=None, proposal=None, closest=closest, reason=reason, options=(),
-        ranked=(),
+        ranked=(), documents=(),
     )  # fmt: skip
 
 

@@ -117,6 +117,9 @@ class Trace:
     missing: str = ""  #: what a judge said is missing
     steps: tuple[Step, ...] = ()
     passages: tuple[TracedPassage, ...] = ()  #: best first
+    documents: tuple[
+        str, ...
+    ] = ()  #: the sources that its words may come from, what was said before included
     drafts: tuple[TracedDraft, ...] = ()
     exchanges: tuple[ModelExchange, ...] = ()  #: with the models, if they are kept; stored beside it
 
@@ -170,6 +173,7 @@ def with_outcome(trace: Trace, outcome: Outcome) -> Trace:
         reason=outcome.reason or "",
         proposed=outcome.proposal.query if outcome.proposal else "",
         collections=tuple(dict.fromkeys((*trace.collections, *outcome.collections))),
+        documents=outcome.documents,
         left_out=tuple(omission.text for omission in answer.left_out) if answer else (),
         citations=tuple(
             TracedCitation(
@@ -187,5 +191,5 @@ def sources_of(trace: Trace) -> set[str]:
     sources = {passage.id: passage.source for passage in trace.passages}
     strips = [strip for draft in trace.drafts for strip in draft.strips]
     read = {sources[strip.passage] for strip in strips if strip.passage in sources}
-    sent = set(sources.values()) if trace.exchanges else set()
+    sent = {*sources.values(), *trace.documents} if trace.exchanges else set()
     return read | sent | {citation.source for citation in trace.citations}

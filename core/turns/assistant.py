@@ -104,7 +104,7 @@ class Assistant:
         try:
             async with asyncio.timeout(self.turn_timeout):
                 deps = await self.make_deps(turn, report)
-                may_go_on = is_cut_off and rights.may_go_on(stored["work"], deps.documents.collections)
+                may_go_on = is_cut_off and await rights.may_go_on(stored, deps)
                 values: Any = await self.graph.copy({"checkpointer": kept}).ainvoke(
                     None if may_go_on else {"turn": turn},
                     {**_config(turn.conversation), "recursion_limit": RECURSION_LIMIT},

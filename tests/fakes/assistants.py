@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,7 +47,7 @@ TEAM = "T0HARBOUR"
 
 T = TypeVar("T")
 
-Decide = Callable[[str, dict[str, Any]], ElicitResult]
+Decide = Callable[[str, dict[str, Any]], ElicitResult | Awaitable[ElicitResult]]
 
 
 @dataclass
@@ -81,7 +81,8 @@ async def _assistant(transport: Any, mode: str, decide: Decide | None) -> AsyncI
     async def ask_person(_context: Any, request: Any) -> ElicitResult:
         shown.append(request.message)
         assert decide is not None
-        return decide(request.message, request.requested_schema)
+        said = decide(request.message, request.requested_schema)
+        return await said if isinstance(said, Awaitable) else said
 
     more = {"elicitation_callback": ask_person} if decide is not None else {}
     async with Client(transport, mode=mode, **more) as client:

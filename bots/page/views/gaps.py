@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +11,7 @@ from aiohttp import web
 
 from bots.chat.texts import counted
 from bots.page.gap_reports import ReportKey
-from bots.page.rights import audiences_of, reads_in
+from bots.page.rights import audiences_of, reads_in, state_of_rights
 from bots.page.site import View, Visit, go_to
 from bots.page.templating import gap_path
 from bots.page.views.answers import Typed, keep_answer, typed_in
@@ -37,7 +37,7 @@ VIEW = View(title="Gaps", path="/gaps", key="p", is_ranged=True)
 @VIEW.get("/gaps")
 async def show_gaps(visit: Visit) -> web.Response:
     state, text = visit.query("state"), visit.query("text")
-    report = await visit.site.gaps.first(*_wanted(visit))
+    report = await visit.site.gaps.first(*await _wanted(visit))
     groups = [
         each for each in report.groups if state == "all" or (each.state == state if state else each.is_open)
     ]
@@ -61,7 +61,7 @@ def _with_words(groups: Iterable[GapGroup], words: Sequence[str]) -> list[GapGro
 
 @VIEW.get("/gaps/{turn:.+}")
 async def show_gap(visit: Visit) -> web.Response:
-    first = await visit.site.gaps.first(*_wanted(visit))
+    first = await visit.site.gaps.first(*await _wanted(visit))
     group = _holding(first, visit.part("turn")) or await _group(visit)
     return visit.sorry(NO_GROUP) if group is None else await _shown(visit, group)
 
@@ -159,7 +159,7 @@ async def _chosen(visit: Visit, group: GapGroup) -> Sequence[GapQuestion]:
     shown = await visit.chosen("turn")
     if not shown:
         return group.questions
-    report = await visit.site.gaps.whole(*_wanted(visit))
+    report = await visit.site.gaps.whole(*await _wanted(visit))
     known = {each.turn: each for one in report.groups for each in one.questions}
     return [known[turn] for turn in dict.fromkeys(shown[:QUESTIONS_SHOWN]) if turn in known]
 
@@ -177,24 +177,26 @@ async def _ask_person(visit: Visit, turns: Sequence[str]) -> web.Response | None
 
 @VIEW.get("/gaps.csv")
 async def export(visit: Visit) -> web.Response:
-    report = await visit.site.gaps.whole(*_wanted(visit))
+    report = await visit.site.gaps.whole(*await _wanted(visit))
     text = io.StringIO()
     write_gaps(text, report.groups)
     return visit.download(text.getvalue(), "gaps.csv")
 
 
-def _wanted(visit: Visit) -> tuple[ReportKey, MayRead]:
-    """The key of the report, and the check of what the session may read."""
-    return (visit.days * DAY, visit.session.collections), partial(turns_for, visit)
+async def _wanted(visit: Visit) -> tuple[ReportKey, MayRead, Hashable]:
+    """The key of the report, the check of what the session may read, and the state of what that looks at."""
+    key = (visit.days * DAY, visit.session.collections)
+    rights = await state_of_rights(visit.site) if visit.session.collections is not None else None
+    return key, partial(turns_for, visit), rights
 
 
 async def report_soon(visit: Visit) -> GapReport | None:
     """The report; None while it is still being made."""
-    return await visit.site.gaps.soon(*_wanted(visit))
+    return await visit.site.gaps.soon(*await _wanted(visit))
 
 
 async def _group(visit: Visit) -> GapGroup | None:
-    return _holding(await visit.site.gaps.whole(*_wanted(visit)), visit.part("turn"))
+    return _holding(await visit.site.gaps.whole(*await _wanted(visit)), visit.part("turn"))
 
 
 def _holding(report: GapReport, turn: str) -> GapGroup | None:
