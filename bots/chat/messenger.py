@@ -388,7 +388,10 @@ class ChatMessenger(Generic[Shown]):
         if command.name == TELL:
             await self.replies.tell_stored(command, route)
         elif command.name == CHANGED:
-            marks = AnswerMarks(replies=self.replies, readable=self.commands.readable)
+            marks = AnswerMarks(
+                replies=self.replies, readable=self.commands.readable,
+                withdrawn=self.commands.footnote.answers.withdrawn,
+            )  # fmt: skip
             async with self._once(command, route, is_again=is_again):
                 await marks.carry_out(command, route, is_again=is_again)
         elif command.name == "withdraw":

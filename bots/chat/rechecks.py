@@ -7,7 +7,7 @@ notices it, in the order of its conversation, and later where the platform canno
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic
 
@@ -103,6 +103,8 @@ class AnswerMarks(Generic[Shown]):
 
     replies: Replies[Shown]
     readable: Callable[[Conversation, str], Awaitable[frozenset[str]]]  #: by a person there, now
+    #: Of sources cited from some collections, those that may not be quoted where these others are readable.
+    withdrawn: Callable[[Sequence[str], Collection[str], Collection[str]], Awaitable[frozenset[str]]]
 
     async def carry_out(self, command: Command, route: ReplyRoute, *, is_again: bool) -> None:
         """Mark the answer, or notify who asked; nothing if the answer was deleted or forgotten."""
@@ -115,9 +117,13 @@ class AnswerMarks(Generic[Shown]):
             if turn is None or outcome is None or first is None:
                 return
             readable = await self.readable(command.conversation, command.author)
+            citation, collection = Citation(**details["citation"]), details["collection"]
+            is_open = collection in readable and not await self.withdrawn(
+                [citation.source], [collection], readable
+            )
             changed = ChangedAnswer(
-                citation=Citation(**details["citation"]), lost=details["lost"], changed_at=details["changed_at"],
-                instead=details["instead"] if details["collection"] in readable else "",
+                citation=citation, lost=details["lost"], changed_at=details["changed_at"],
+                instead=details["instead"] if is_open else "",
             )  # fmt: skip
             if details.get("tells"):
                 message = renderer.answer_changed(changed, outcome, command.author)
