@@ -282,3 +282,22 @@ def test_every_node_of_the_graph_has_its_place_in_the_drawing_and_every_way_is_d
 
     assert set(graph.nodes) == set(POSITIONS) == {node.name for node in drawn.nodes}
     assert len(drawn.edges) == sum(edge.target != END for edge in graph.edges)
+
+
+async def test_a_question_that_is_closed_tells_nobody_who_asked_it(desk):
+    """Neither on its page nor by a filter, which would find those of one person."""
+    for number, (author, collection) in enumerate([("U0ANN", CLOSED), ("U0BOB", OPEN)]):
+        outcome = answered(f"q{number}", collection=collection)
+        question = asked(f"q{number}", author=author, at=NOON + number)
+        await desk.footnote.log.record(question, outcome, traced(collection=collection))
+        await desk.footnote.log.rate(f"q{number}", author, is_positive=False, at=NOON)
+    limited = await desk.browser("reader", collections=frozenset({OPEN}))
+
+    closed, opened = [(await limited.get(question_path(f"q{number}")))[1] for number in range(2)]
+    found = [(await limited.get(f"/questions?author={author}"))[1] for author in ("U0ANN", "U0BOB")]
+    rows = [(await limited.get(f"/questions.csv?author={author}"))[1] for author in ("U0ANN", "U0BOB")]
+
+    assert "U0ANN" not in closed
+    assert "U0BOB" in opened
+    assert [question_path(f"q{number}") in page for number, page in enumerate(found)] == [False, True]
+    assert [len(each.splitlines()) for each in rows] == [1, 2]

@@ -11,6 +11,7 @@ import math
 import re
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 from urllib.parse import quote
 
@@ -26,7 +27,7 @@ from fakes.sources import ADDRESS
 from mcp_types import ElicitResult
 
 from core import priority
-from core.conversation import Conversation, Question
+from core.conversation import Conversation, Progress, Question
 from core.graph import asking
 from core.sources.sources import SourceSyncs
 
@@ -281,3 +282,22 @@ async def test_a_search_that_nobody_decided_about_is_shown_once_more_only_while_
     (shown,) = assistant.asked
     assert opened.secret in shown
     assert opened.secret not in str(after)
+
+
+async def test_the_beginning_of_an_answer_stands_on_the_page_only_while_its_document_may_be_read(tmp_path):
+    opened = Opened()
+    async with modelled(open_desk, tmp_path, opened) as (desk, _):
+        reader = await desk.browser("editor", collections=DEFAULT)
+        thread = thread_in(await ask_on_page(desk, reader, opened.asked))
+        (first,) = await turns_in(desk, thread)
+        second = replace(first.turn, id="page-0002", asked_at=first.turn.asked_at + 1)
+        await desk.threads.put(second)
+        progress = Progress(stage="writing", answer=first.outcome.answer)
+        await desk.threads.note(second.id, "Writing…", progress)
+        path = f"/threads/{thread}/turns/{second.id}"
+        before = (await reader.get(path))[1]
+        await opened.close(desk.footnote)
+        after = (await reader.get(path))[1]
+
+    assert opened.secret in before
+    assert opened.secret not in after

@@ -98,33 +98,39 @@ async def _shown_thread(visit: Visit, conversation: Conversation) -> tuple[Shown
     collections = (await reads_in(visit.site, [here]))[here]
     shown = []
     for held in turns:
-        by_now = held.outcome and await visit.site.answers.within(held.outcome, collections)
-        shown.append(await asyncio.to_thread(_shown, visit.site, held, by_now, turns, collections))
+        outcome = held.outcome
+        if outcome is None and held.beginning is not None:  # shown like the whole
+            language = texts.language_of_turn(held.turn)
+            outcome = Outcome(kind="answered", turn_id=held.turn.id, answer=held.beginning, language=language)
+        by_now = await visit.site.answers.within(outcome, collections) if outcome else None
+        ended = outcome, by_now
+        shown.append(await asyncio.to_thread(_shown, visit.site, held, ended, turns, collections))
     return tuple(shown)
 
 
 def _shown(
-    site: Site, held: PageTurn, by_now: Outcome | None, turns: Sequence[PageTurn], collections: frozenset[str]
-) -> ShownTurn:
-    """``by_now``: its outcome as far as it may still be read."""
-    turn, outcome = held.turn, held.outcome
+    site: Site, held: PageTurn, ended: tuple[Outcome | None, Outcome | None], turns: Sequence[PageTurn],
+    collections: frozenset[str],
+) -> ShownTurn:  # fmt: skip
+    """``ended``: what it came to so far, and the same as far as it may still be read."""
+    turn = held.turn
     basis = ShownTurn(
         id=turn.id, author=turn.author,
         said_at=turn.asked_at if isinstance(turn, Question) else turn.decided_at,
         said=_said(turn),
-        language=outcome.language if outcome else texts.language_of_turn(turn),
-        stage=held.stage or "Waiting…" if outcome is None else "", kind=outcome.kind if outcome else "",
+        language=held.outcome.language if held.outcome else texts.language_of_turn(turn),
+        stage=held.stage or "Waiting…" if held.outcome is None else "",
+        kind=held.outcome.kind if held.outcome else "",
     )  # fmt: skip
-    if outcome is None and held.beginning is not None:  # shown like the whole
-        outcome = Outcome(kind="answered", turn_id=turn.id, answer=held.beginning, language=basis.language)
-    if outcome is None:
+    outcome, by_now = ended
+    if outcome is None or by_now is None:
         return basis
     cited = outcome.answer.citations if outcome.answer else outcome.closest
     read_from = {*outcome.collections, *(each.collection for each in cited)} - {""}
     if closed := read_from - collections:
         names = ", ".join(sorted(set(map(base_of, closed))))
         return replace(basis, reason=f"This read {names}, which you may not read any more.")
-    outcome = by_now or outcome
+    outcome = by_now
     answer = merge_footnotes(outcome.answer) if outcome.answer else None
     shown = footnotes_of(outcome, site.library.store, collections)
     return replace(

@@ -99,11 +99,11 @@ async def _page(visit: Visit, wanted: QuestionFilter, size: int) -> FoundPage:
         batch = await search(visit.site.log, wanted, limit=size + 1)
         readable_here = await readable(visit.site, visit.session, (each.question for each in batch))
         shown_as = [replace(each, question=_with_shown_channel(visit, each.question)) for each in batch]
-        # Words that may not be read are not searched, nor are channels that the session may not know.
+        # Words and people that may not be read are not searched, nor are channels that the session may not know.
         shown = [
             each
             for each, found_as in zip(shown_as, batch, strict=True)
-            if (each.question.turn in readable_here or not wanted.text)
+            if (each.question.turn in readable_here or not (wanted.text or wanted.author))
             and (each == found_as or not wanted.channel)
         ]
         room, allowed = size - len(found), allowed | readable_here
