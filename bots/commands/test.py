@@ -154,7 +154,7 @@ async def _drafts(arguments: Namespace, backend: Backend) -> tuple[list[drafting
         readable = (await reads(reader.conversation("-"), reader.author, library)).collections
         if arguments.drawn_from == "answers":
             return await drafting.kept(answers, since, readable), 0
-        return await drafting.rated_helpful(log, since, reader, readable, publics)
+        return await drafting.rated_helpful(log, since, reader, readable, publics, store=library.store)
 
 
 @contextmanager

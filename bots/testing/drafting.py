@@ -6,6 +6,7 @@ public, or from the operator's own terminal; and only where all that its answer 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,8 +21,10 @@ from bots.testing.judging import normalized
 from core.answers.answers import Answers
 from core.conversation import value
 from core.errors import SettingsError, reason_of
+from core.library.store import DocumentStore
 from core.traces.log import QuestionLog
 from core.traces.search import FoundQuestion, QuestionFilter, search
+from core.traces.trace import Trace
 
 Publics = Callable[[Collection[str]], Awaitable[frozenset[str]]]  # of these channels, those that are public
 
@@ -35,8 +38,9 @@ class NewCase:
 
 
 async def rated_helpful(
-    log: QuestionLog, since: float, reader: Caller, readable: Collection[str], publics: Publics
-) -> tuple[list[NewCase], int]:
+    log: QuestionLog, since: float, reader: Caller, readable: Collection[str], publics: Publics,
+    *, store: DocumentStore,
+) -> tuple[list[NewCase], int]:  # fmt: skip
     """The oldest first, each question once; and how many are from channels that are not known to be public."""
     wanted = QuestionFilter(kind="question", rated="up", since=since)
     found = [
@@ -44,23 +48,34 @@ async def rated_helpful(
     ]
     traces = await log.traces([each.question.turn for each in found])
     public = await publics({each.question.channel for each in found})
+    behind = {source for trace in traces.values() for source in (*trace.documents, *_cited(trace))}
+    entries = await asyncio.to_thread(store.with_sources, behind)
+    open_now = {entry.source for entry in entries if entry.collection in readable}
     drafts: dict[str, NewCase] = {}
     private = 0
     for each in found:
         trace = traces.get(each.question.turn)
-        cited = [one for one in trace.citations if one.number] if trace else []
-        if trace is None or not cited or any(one.collection not in readable for one in cited):
+        cited = _cited(trace) if trace else ()
+        collections = {one.collection for one in trace.citations if one.number} if trace else set()
+        if trace is None or not cited or collections - frozenset(readable) or not open_now.issuperset(cited):
             continue
         if not (each.question.channel in public or _is_own(each, reader)):
             private += 1
             continue
-        question = trace.standalone or each.question.question
+        # As it was understood with what was said before, unless that was from what others read.
+        is_open = open_now.issuperset(trace.documents)
+        question = (is_open and trace.standalone) or each.question.question
         named = each.channel_name or each.question.channel
         where = "the terminal" if each.question.channel.startswith(f"{TERMINAL}/") else named
         origin = f"Asked {_day(each.question.asked_at)} in {where}, rated helpful by {each.up:,}."
-        fields = {"question": question, "cites": list(dict.fromkeys(one.source for one in cited))}
+        fields = {"question": question, "cites": list(cited)}
         drafts.setdefault(normalized(question), NewCase(origin=origin, fields=fields))
     return list(drafts.values()), private
+
+
+def _cited(trace: Trace) -> tuple[str, ...]:
+    """The sources of its footnotes."""
+    return tuple(dict.fromkeys(one.source for one in trace.citations if one.number))
 
 
 def _is_own(found: FoundQuestion, reader: Caller) -> bool:

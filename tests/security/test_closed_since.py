@@ -26,10 +26,13 @@ from fakes.patience import PATIENCE
 from fakes.sources import ADDRESS
 from mcp_types import ElicitResult
 
+from bots.mcp.callers import reader_named
+from bots.testing import drafting
 from core import priority
-from core.conversation import Conversation, Progress, Question
+from core.conversation import Answer, Citation, Conversation, Outcome, Progress, Question
 from core.graph import asking
 from core.sources.sources import SourceSyncs
+from core.traces.trace import Trace
 
 FEW = frozenset({"p1@harbour.example"})
 DEFAULT = frozenset({"default"})
@@ -301,3 +304,48 @@ async def test_the_beginning_of_an_answer_stands_on_the_page_only_while_its_docu
 
     assert opened.secret in before
     assert opened.secret not in after
+
+
+async def test_a_file_of_questions_has_none_whose_document_was_closed_nor_words_that_others_read(tmp_path):
+    """It may go into a repository that anybody reads."""
+    opened, here = Opened(), Conversation(platform="slack", space="T1", channel="C0", thread="1")
+    answered = Outcome(kind="answered", turn_id="q0", answer=Answer(
+        text="Ask Ann. [1]", grounding="documents", composed=True, citations=(Citation(
+            number=1, title="Rest", location="Rest", source=f"harbour/m{opened.other}.md", quote="Ask Ann.",
+            start=0, end=8, collection="default",
+        ),),
+    ))  # fmt: skip
+    understood = Trace(
+        collections=("default", "payroll"), standalone="What of the ninety thousand that he earns?"
+    )
+    async with modelled(open_desk, tmp_path, opened) as (desk, _):
+        footnote = desk.footnote
+        desk.channels.people["slack"] = opened.harbour
+        texts = {"q1": opened.asked, "q2": "Whom do I ask?"}
+        asked = {
+            each: Question(id=each, conversation=here, author="U0", text=text, asked_at=time.time())
+            for each, text in texts.items()
+        }
+        await footnote.assistant.run(asked["q1"])
+        await footnote.log.record(
+            asked["q2"], replace(answered, turn_id="q2", documents=("pay.md",)), understood
+        )
+        for each in texts:
+            await footnote.log.rate(each, "U0", is_positive=True, at=time.time())
+        reader = reader_named("everyone", "ann", {"default"})
+
+        async def publics(channels):
+            return frozenset(channels)
+
+        async def drafted():
+            found, _ = await drafting.rated_helpful(
+                footnote.log, 0.0, reader, DEFAULT, publics, store=footnote.library.store
+            )
+            return [each.fields["question"] for each in found]
+
+        before = await drafted()
+        await opened.close(footnote)
+        after = await drafted()
+
+    assert before == [opened.asked, "Whom do I ask?"]
+    assert after == ["Whom do I ask?"]
