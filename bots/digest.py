@@ -67,6 +67,7 @@ class GapDigests:
     channels: Sequence[Conversation]
     target: Callable[[Conversation, float], DigestTarget]  #: of a channel, for a message after this time
     is_private: Callable[[Conversation], Awaitable[bool]]  #: whether not everybody there reads the channel
+    is_shared: Callable[[Conversation], Awaitable[bool]]  #: whether people of elsewhere read it too
     messages: Replies[Any]  #: that the platform's messenger can post
     finder: GapFinder
     channel_store: ChannelStore
@@ -134,7 +135,11 @@ class GapDigests:
     async def _readable(self, channel: Conversation, questions: Sequence[GapQuestion]) -> frozenset[str]:
         """The questions of this channel, and of public ones that read nothing else than it does."""
         here = (await self.channel_store.reads(channel, "", self.library)).collections
-        seen = {each: await self._is_seen(channel, each) for each in {asked.channel for asked in questions}}
+        others = {asked.channel for asked in questions} - {channel.channel_id}
+        # Who reads along from elsewhere reads no other channel.
+        is_shared = bool(others) and await self.is_shared(channel)
+        seen = {each: not is_shared and await self._is_seen(channel, each) for each in others}
+        seen[channel.channel_id] = True
         questions = [each for each in questions if seen[each.channel]]
         reads: dict[tuple[str, str], frozenset[str]] = {}
         for where, author in {(each.conversation, each.author) for each in questions}:
@@ -143,9 +148,7 @@ class GapDigests:
         return await asyncio.to_thread(readable_turns, self.library.store.database, questions, reads, here)
 
     async def _is_seen(self, channel: Conversation, other: str) -> bool:
-        """True if the people of a channel see what is said in another: the same, or a public one beside it."""
-        if other == channel.channel_id:
-            return True
+        """True if the people of a channel see what is said in another: it is a public one beside it."""
         there = Conversation.parse(f"{other}/-")
         is_near = (there.platform, there.space) == (channel.platform, channel.space)
         return is_near and not await self.is_private(there)

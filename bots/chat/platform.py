@@ -240,6 +240,9 @@ class People(Protocol):
     async def is_private(self, conversation: Conversation) -> bool:
         """True if not everybody of its workspace or server reads the channel, or the platform does not say."""
 
+    async def is_shared(self, conversation: Conversation) -> bool:
+        """True if people of another workspace read the channel too, or the platform does not say."""
+
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """The ones among these groups of access rules that a person is in now. Raises Refused and Unreachable."""
 

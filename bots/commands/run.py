@@ -205,9 +205,10 @@ class _Serving:
                 serving = server.serving(turns, self.stop.set, schedule, admission)
             await self.stack.enter_async_context(serving)
             if shown_in := channels_of(name, footnote.settings.gaps_channel):
+                people = server.messenger.commands.people
                 digests = GapDigests(
                     channels=shown_in, target=DIGESTS[name], messages=server.messenger.replies, finder=gaps,
-                    is_private=server.messenger.commands.people.is_private, library=footnote.library,
+                    is_private=people.is_private, is_shared=people.is_shared, library=footnote.library,
                     channel_store=self.operations.channel_store,
                 )  # fmt: skip
                 works.append(lead(f"gaps-{name}", digests.keep_showing))

@@ -82,6 +82,10 @@ class DiscordPeople:
             return True
         return channel["type"] == PRIVATE_THREAD or VIEW not in permissions_in(channel, server, roles)
 
+    async def is_shared(self, conversation: Conversation) -> bool:  # noqa: ARG002 - the port has it
+        """False: a channel has the members of its server alone ("Channels Resource")."""
+        return False
+
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - the port has it
         """The groups that a person is in. Each role's server is asked each time, as a direct message has none."""
         servers: dict[str, set[str]] = {}

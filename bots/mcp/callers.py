@@ -126,6 +126,9 @@ class PeopleByEmail:
     async def is_private(self, conversation: Conversation) -> bool:  # noqa: ARG002 - a port
         return True
 
+    async def is_shared(self, conversation: Conversation) -> bool:  # noqa: ARG002 - a port
+        return False
+
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:  # noqa: ARG002 - a port
         return frozenset()
 

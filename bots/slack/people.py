@@ -96,6 +96,15 @@ class SlackPeople:
             return True
         return bool(reply["channel"].get("is_private", True))
 
+    async def is_shared(self, conversation: Conversation) -> bool:
+        team, channel = conversation.space, conversation.channel
+        try:
+            known = (await self.calls.call("conversations.info", team=team, channel=channel))["channel"]
+        except (SlackRefused, Unreachable):
+            logger.warning("whether a channel is shared could not be read", extra={"channel": channel})
+            return True
+        return any(known.get(each) for each in ("is_ext_shared", "is_pending_ext_shared", "is_org_shared"))
+
     async def member_of(self, space: str, user: str, among: Iterable[str]) -> frozenset[str]:
         """The groups of access rules that a person is in; those of other workspaces have no members here."""
         prefix = f"{SLACK}/{space}/"

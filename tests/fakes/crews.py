@@ -86,6 +86,10 @@ async def is_direct(conversation):
     return conversation.channel.startswith("D")
 
 
+async def is_shared(_conversation):
+    return False
+
+
 async def turns_in(desk, thread):
     (conversation,) = [
         row[0]

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from fakes.assistants import open_mcp_desk, over_http
-from fakes.crews import ask_on_page, is_direct, name, secret
+from fakes.crews import ask_on_page, is_direct, is_shared, name, secret
 from fakes.desk import open_desk, plain_paths
 from fakes.mixed_source import Harbour
 from fakes.sources import ADDRESS
@@ -68,7 +68,7 @@ async def digest(desk, channel):
     """What a channel is shown of the gaps of this hour."""
     (there,) = channels_of("slack", [f"slack/T1/{channel}"])
     digests = GapDigests(
-        channels=[there], target=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
+        channels=[there], target=in_slack, is_private=is_direct, is_shared=is_shared, messages=None, finder=desk.gaps,
         channel_store=desk.channels, library=desk.footnote.library,
     )  # fmt: skip
     now = desk.gaps.now()

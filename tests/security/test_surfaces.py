@@ -11,7 +11,7 @@ from random import Random
 from urllib.parse import quote, urlencode
 
 import pytest
-from fakes.crews import People, ask_on_page, fill, is_direct, name, secret
+from fakes.crews import People, ask_on_page, fill, is_direct, is_shared, name, secret
 from fakes.desk import open_desk, plain_paths
 
 from bots.digest import GapDigests, Week, channels_of, digest_of, in_slack
@@ -158,7 +158,7 @@ async def digest(desk, own):
     w, c = own
     (channel,) = channels_of("slack", [f"slack/T{w}/C{c}"])
     digests = GapDigests(
-        channels=[channel], target=in_slack, is_private=is_direct, messages=None, finder=desk.gaps,
+        channels=[channel], target=in_slack, is_private=is_direct, is_shared=is_shared, messages=None, finder=desk.gaps,
         channel_store=desk.channels, library=desk.footnote.library,
     )  # fmt: skip
     now = desk.gaps.now()

@@ -79,10 +79,11 @@ async def at_slack(slack, folder, channel):
                 posts = SlackPosts(calls=calls)
                 renderer = LAYOUT
 
+            people = SlackPeople(calls=calls)
             digests = GapDigests(
                 channels=channels_of("slack", [f"slack/{slack.team}/{channel}", "discord/1/2"]),
-                target=in_slack, is_private=SlackPeople(calls=calls).is_private, messages=Messages(), finder=finder,
-                channel_store=channels, library=library,
+                target=in_slack, is_private=people.is_private, is_shared=people.is_shared, messages=Messages(),
+                finder=finder, channel_store=channels, library=library,
             )  # fmt: skip
             yield Slacked(digests, finder, log, channels, library, slack.team, channel)
         library.close()
@@ -138,6 +139,22 @@ async def test_words_of_private_channels_are_a_count_where_others_read(slack, an
     (digest,) = shown_in(slack, general)
     assert "2 of them were asked in channels that may not be read here." in digest
     assert "paints the boats" in digest
+    assert "canary" not in digest
+
+
+async def test_where_people_of_another_workspace_read_along_no_words_of_other_channels_are_shown(
+    slack, ann, general, tmp_path
+):
+    public = slack.add_channel("boats", ann)
+    slack.share(general, "T0OTHER")
+    async with at_slack(slack, tmp_path, general) as desk:
+        await desk.ask("Where is the canary of the boats?", id="q1", channel=public)
+        await desk.ask(PERMITS[0], id="q2")
+
+        await desk.digests.show_due()
+
+    (digest,) = shown_in(slack, general)
+    assert "parking permit" in digest
     assert "canary" not in digest
 
 
