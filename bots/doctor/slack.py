@@ -283,17 +283,24 @@ async def socket_side(
     except Unreachable:
         return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
     info = hello.get("connection_info") or {}
-    owner = stores.find_owner(configuration.settings.data_dir)
-    return str(info.get("app_id", "")), [_beside(int(hello.get("num_connections") or 1) - 1, owner)]
+    others = int(hello.get("num_connections") or 1) - 1
+    return str(info.get("app_id", "")), [await _beside(others, configuration.settings)]
 
 
-def _beside(others: int, owner: str) -> Finding:
+async def _beside(others: int, settings: Settings) -> Finding:
     """Warns of other connections: each event goes to one only, so they would get a share."""
-    if others > 0 and not owner:
-        beside = f"{counted(others, 'other connection')} of this app that {'is' if others == 1 else 'are'}"
+    if others <= 0:
+        return ok(SOCKET, "It opens.")
+    beside = f"It opens, and so did {counted(others, 'other connection')} of this app"
+    try:
+        owner = await asyncio.to_thread(stores.find_server, settings)
+    except SettingsError:
+        unknown = f"Whose {'it is' if others == 1 else 'they are'} cannot be told while DATABASE_URL cannot be opened."
+        return warning(SOCKET, f"{beside}. {unknown}", "Bring PostgreSQL back, and run the doctor again.")
+    if not owner:
         fix = "Stop the other process: Slack gives each event to one connection only. Or create an app of its own."
-        return warning(SOCKET, f"It opens, and so did {beside} not from here.", fix)
-    return ok(SOCKET, f"It opens{f', beside {others:,} of {owner}' if others > 0 else ''}.")
+        return warning(SOCKET, f"{beside} that {'is' if others == 1 else 'are'} not from here.", fix)
+    return ok(SOCKET, f"It opens, beside {others:,} of {owner}.")
 
 
 async def _hello(client: AsyncWebClient, settings: slack.SlackSettings) -> dict[str, Any]:

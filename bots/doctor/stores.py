@@ -92,6 +92,13 @@ def find_owner(data_dir: Path) -> str:
     return owner.name if owner.is_named else "another Footnote, just starting"
 
 
+def find_server(settings: Settings) -> str:
+    """Who answers now, in words; empty when nobody does. SettingsError if PostgreSQL cannot be asked."""
+    if settings.postgres_url is None:
+        return find_owner(settings.data_dir)
+    return "a running Footnote" if is_served(settings) else ""
+
+
 def _examine_parent(folder: Path) -> Iterator[Finding]:
     """The findings about the parent, before the folder is made."""
     above = next(parent for parent in folder.absolute().parents if parent.exists())
@@ -191,11 +198,7 @@ def _report_pending(pending: int, where: str, settings: Settings) -> Finding:
     if not pending:
         return ok(TURNS, f"{where} opens; nothing waits.")
     turns = f"{counted(pending, 'turn')} without an answer"
-    if settings.postgres_url:
-        owner = "a running Footnote" if is_served(settings) else ""
-    else:
-        owner = find_owner(settings.data_dir)
-    if owner:
+    if owner := find_server(settings):
         return ok(TURNS, f"{where} opens; {turns}, which {owner} works on.")
     return warning(TURNS, f"{where} opens; {turns}.", "`footnote run` answers them.")
 

@@ -12,6 +12,7 @@ import pytest
 from fakes.checkups import PATIENT, everything_in, findings, only, ran, states
 from fakes.fork_server import run_python
 from fakes.office import FERRY, Office, environment, served, workspace
+from fakes.ports import free_port
 from fakes.slack import App, FakeSlack, Hang, Refusal, ServerError
 from fakes.slack.sockets import CONNECTIONS, Sockets
 
@@ -350,3 +351,30 @@ async def test_the_doctor_names_each_workspace_and_what_is_wrong_with_its_token(
     assert "/slack/install" in found["workspaces"][1]["fix"]
     assert "bot" not in found
     assert {each["state"] for each in found["HTTP"]} <= {"ok", "warning"}
+
+
+async def test_whose_the_other_sockets_are_is_not_known_while_postgresql_is_away(office, slack):
+    office.settings["DATABASE_URL"] = f"postgresql://ada:sesame@127.0.0.1:{free_port()}/footnote"
+    async with aiohttp.ClientSession() as session, session.ws_connect(slack.sockets.ticket()):
+        await slack.until_connected()
+
+        found = await examined(office)
+
+    assert only(found, "socket") == {
+        "check": "Slack socket", "state": "warning",
+        "finding": "It opens, and so did 1 other connection of this app. Whose it is cannot be told while DATABASE_URL "
+        "cannot be opened.",
+        "fix": "Bring PostgreSQL back, and run the doctor again.",
+    }  # fmt: skip
+
+
+async def test_beside_processes_that_share_postgresql_it_knows_that_the_sockets_are_theirs(
+    office, slack, ann, general, postgres_url
+):
+    office.settings["DATABASE_URL"] = postgres_url
+    await office.open()
+
+    found = await examined(office)
+
+    assert only(found, "socket")["state"] == "ok"
+    assert only(found, "socket")["finding"] == "It opens, beside 2 of a running Footnote."
