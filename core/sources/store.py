@@ -321,15 +321,17 @@ class SourceStore(Tables):
         query = "SELECT state, count(*) FROM source_items WHERE source = ? GROUP BY state"
         return SourceCounts(**{state: int(count) for state, count in self.rows(query, number)})
 
-    def list_failures(self, number: int, *, limit: int) -> tuple[Failure, ...]:
-        query = "SELECT label, failure FROM source_items WHERE source = ? AND state = 'failed' ORDER BY label LIMIT ?"
+    def list_failures(self, number: int, *, limit: int, of_few: bool = True) -> tuple[Failure, ...]:
+        """Items that failed. ``of_few``: also those that only some people may read."""
+        where = "source = ? AND state = 'failed'" + ("" if of_few else " AND readers IS NULL")
+        query = f"SELECT label, failure FROM source_items WHERE {where} ORDER BY label LIMIT ?"
         rows = self.rows(query, number, limit)
         return tuple(Failure(source=label, reason=failure) for label, failure in rows)
 
-    def list_sources(self, *, failures: int) -> list[ListedSource]:
+    def list_sources(self, *, failures: int, of_few: bool = True) -> list[ListedSource]:
         """All sources, each with at most so many of the items that failed."""
         found = (
-            (each, self.counts(each.number), self.list_failures(each.number, limit=failures))
+            (each, self.counts(each.number), self.list_failures(each.number, limit=failures, of_few=of_few))
             for each in self.all()
         )
         return [ListedSource(record=each, counts=counts, failed=failed) for each, counts, failed in found]

@@ -18,6 +18,7 @@ from bots.digest import GapDigests, Week, channels_of, digest_of, in_slack
 from core.conversation import Question
 from core.gaps.questions import TimeSpan
 from core.library.readers import READERS_MARK
+from core.sources.source import ItemUnreadable
 from core.sources.sources import SourceSyncs
 
 HIDDEN = (READERS_MARK, quote(READERS_MARK), "\\x1f", "\\u001f")
@@ -165,3 +166,41 @@ async def test_an_answer_over_mcp_is_withheld_once_few_may_read_its_document(tmp
 
     assert secret(opened) in before["text"]
     assert secret(opened) not in str(after)
+
+
+async def test_an_item_that_cannot_be_read_is_named_to_those_alone_who_may_read_it(tmp_path):
+    harbour = Harbour(random=Random(23), items=8)
+    opened, closed = _open_to_all(harbour), min(int(each[1:]) for each in harbour.shelf.restricted)
+    for number in (opened, closed):
+        harbour.shelf.faults[f"m{number}"] = [ItemUnreadable(f"holds {secret(number)}")]
+    async with open_desk(tmp_path, web_search="off") as desk:
+        await _synced(desk.footnote, harbour.shelf)
+        reader = await desk.browser("editor", collections=frozenset({"default"}))
+        operator = await desk.browser("editor")
+        pages = [
+            "".join([(await each.get(path))[1] for path in ("/", "/sources", "/sources?collection=default")])
+            for each in (reader, operator)
+        ]
+
+    assert [secret(opened) in page for page in pages] == [True, True]
+    assert [secret(closed) in page for page in pages] == [False, True]
+    assert [f"m{closed}.md" in page for page in pages] == [False, True]
+
+
+async def test_a_change_of_what_few_may_read_is_named_to_nobody_else(tmp_path):
+    harbour = Harbour(random=Random(23), items=8)
+    opened, closed = _open_to_all(harbour), min(int(each[1:]) for each in harbour.shelf.restricted)
+    async with open_desk(tmp_path, web_search="off") as desk:
+        await _synced(desk.footnote, harbour.shelf)
+        reader = await desk.browser("editor", collections=frozenset({"default"}))
+        operator = await desk.browser("editor", name="Ann")
+        for number in (opened, closed):
+            named = urlencode({"collection": "default", "address": f"{ADDRESS}/m{number}.md"})
+            status, _, _ = await operator.post(f"/sources/change?{named}", change="forget", sure="yes")
+            assert status == 303
+        pages = [
+            (await each.get(path))[1] for each in (reader, operator) for path in ("/changes", "/changes.csv")
+        ]
+
+    assert [f"m{opened}.md" in page for page in pages] == [True] * 4
+    assert [f"m{closed}.md" in page for page in pages] == [False, False, True, True]

@@ -63,9 +63,9 @@ async def show_sources(visit: Visit) -> web.Response:
     opened = await _read_collection(visit, name, text, use) if name else None
     query = Query(text=words, scope=Scope(collections=searched), limit=FOUND)
     kept = {"collection": name, "text": text, "use": use, "days": str(visit.days)}
-    sources = await asyncio.to_thread(
-        visit.site.sightings.sources.list_sources, failures=FAILURES if name else 0
-    )
+    listed = visit.site.sightings.sources.list_sources
+    failures, of_few = FAILURES if name else 0, visit.session.collections is None
+    sources = await asyncio.to_thread(listed, failures=failures, of_few=of_few)
     return visit.show(
         "sources.html", title=called.get(name, name) or "Sources", name=name, called=called,
         sizes=[sizes[name]] if name else list(sizes.values()),
@@ -130,8 +130,13 @@ async def _forget(visit: Visit, name: str, address: str) -> web.StreamResponse:
     back = document_path(entry) if entry else collection_path(name)
     if (ask := await visit.asks_first(f"Forget this in {name}?", gone, back=back)) is not None:
         return ask
+    # Of what only few may read, those are told who read everything.
+    is_of_few = (
+        entry is not None and await asyncio.to_thread(visit.site.library.store.entry, name, address) is None
+    )
+    read = None if is_of_few else (name,)
     await visit.site.work.carry_out("forget_document", {"collection": name, "address": address})
-    await visit.record("forgot a document", about, before=before, after="gone", collections=(name,))
+    await visit.record("forgot a document", about, before=before, after="gone", collections=read)
     return go_to(collection_path(name), "forgotten")
 
 
