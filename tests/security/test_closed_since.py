@@ -349,3 +349,22 @@ async def test_a_file_of_questions_has_none_whose_document_was_closed_nor_words_
 
     assert before == [opened.asked, "Whom do I ask?"]
     assert after == ["Whom do I ask?"]
+
+
+async def test_what_a_model_was_sent_of_an_earlier_answer_goes_with_its_document(tmp_path):
+    opened = Opened()
+    async with modelled(open_desk, tmp_path, opened, trace_texts=True) as (desk, _):
+        footnote, reader = desk.footnote, await desk.browser("editor", collections=DEFAULT)
+        thread = thread_in(await ask_on_page(desk, reader, opened.asked))
+        await follow_up(desk, reader, thread, f"What is the passphrase of the {name(opened.other)} mooring?")
+        (_, second) = await turns_in(desk, thread)
+        looked_at = {each.source for each in (await footnote.log.trace(second.turn.id)).passages}
+        before = repr(await footnote.log.exchanges(second.turn.id))
+        await asyncio.to_thread(
+            footnote.library.forget, f"{ADDRESS}/m{opened.number}.md", collection="default"
+        )
+        after = repr(await footnote.log.exchanges(second.turn.id))
+
+    assert f"harbour/m{opened.number}.md" not in looked_at
+    assert opened.secret in before
+    assert opened.secret not in after
