@@ -167,3 +167,20 @@ async def test_answers_are_found_by_their_words_and_shown_a_page_at_a_time(desk,
 
     assert seen == [3, 3, 1]
     assert [page.count("data-row") for page in (one, none, odd)] == [1, 0, 3]
+
+
+async def test_a_document_that_states_an_answer_is_named_to_those_alone_who_may_read_it(desk, tmp_path):
+    desk.ingest(tmp_path / "docs", "layoffs.md", "# Pay\n\nOlga has the key.\n", collection="payroll")
+    answers = desk.footnote.answers
+    answer = await answers.correct(
+        question="Who has the key?", text="Olga.", collection="default", name="Ann", message="m1"
+    )
+    await answers.retire(answer, by="layoffs.md")
+    limited = await desk.browser("editor", collections=frozenset({"default"}))
+    everything = await desk.browser("editor", name="Bob")
+
+    closed, opened = [(await each.get(f"/answers/{answer.id}"))[1] for each in (limited, everything)]
+
+    assert "layoffs.md</b> retired it" in opened
+    assert "layoffs.md" not in closed
+    assert "<b>A document</b> retired it" in closed

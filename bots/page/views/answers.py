@@ -33,6 +33,7 @@ SHOWN = 100  # answers on one page
 NOT_THERE = "There is no such answer, or it is closed to you."
 NO_READERS = "Choose who reads the answer."
 UNREADABLE = "An answer needs a collection that is there and that you may read."
+CLOSED_DOCUMENT = "A document"
 FORGOTTEN = "This answer was forgotten while you wrote. What you wrote is below: kept, it is a new answer."
 
 VIEW = View(title="Answers", path="/answers", key="w")
@@ -143,10 +144,24 @@ def _changes(visit: Visit, versions: Sequence[AnswerVersion]) -> list[Changed]:
     may_read = visit.session.may_read
     both = [(after, before) for before, after in pairwise((None, *versions)) if after is not None]
     return [
-        (after, before if before is not None and may_read((before.collection,)) else None)
+        (
+            _without_closed_name(visit, after),
+            before if before is not None and may_read((before.collection,)) else None,
+        )
         for after, before in reversed(both)
         if may_read((after.collection,))
     ]
+
+
+def _without_closed_name(visit: Visit, version: AnswerVersion) -> AnswerVersion:
+    """The version without the name of the document that states it now, where that is closed to the session."""
+    open_to, change = visit.session.collections, version.change
+    if open_to is None or change.change != "retired":
+        return version
+    known = visit.site.library.store.with_sources([change.name])
+    if not known or any(each.collection in open_to for each in known):
+        return version
+    return replace(version, change=replace(change, name=CLOSED_DOCUMENT))
 
 
 @VIEW.post("/answers/{id}")
