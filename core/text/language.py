@@ -41,6 +41,7 @@ _ENGLISH_TOO = (
 )
 #: Votes, and times as many as for any other language, with which none of 2,794 questions is taken for another's.
 SURE, SURE_SHARE = 1.0, 2.0
+LEAST = 0.05  # votes a word; prose has .13, and a table of names no language: "Owner: Ada" is not Indonesian
 _SHARE = 0.1  # share of a text's letters above which a script decides
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>", re.DOTALL)
 _LETTER = re.compile(r"[^\W\d_]")
@@ -100,11 +101,13 @@ def _by_script(text: str) -> str | None:
 def _votes(text: str) -> dict[str, float]:
     """The votes for languages: stop words and letters in a text, each shared by the languages that have it."""
     votes, speakers = dict.fromkeys(_SPOKEN, 0.0), _speakers()
-    for word, times in Counter(_WORD.findall(text.lower())).items():
+    words = Counter(_WORD.findall(text.lower()))
+    for word, times in words.items():
         spoken = speakers.get(word) or ([] if word.isascii() else _writers(word))
         for name in spoken:
             votes[name] += times / len(spoken)
-    return votes
+    is_prose = max(votes.values()) >= LEAST * words.total()
+    return votes if is_prose else dict.fromkeys(_SPOKEN, 0.0)
 
 
 @cache

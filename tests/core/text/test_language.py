@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.text.language import language_of, stop_words
+from core.text.language import language_of, stop_words, sure_language
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,11 @@ def test_one_accent_is_enough_where_no_word_tells():
 def test_stop_words_come_by_language_and_are_none_where_no_list_is_known():
     assert {"der", "für", "nicht"} <= stop_words("de")
     assert stop_words("xx") == frozenset()
+
+
+def test_names_in_a_table_are_no_words_of_a_language():
+    row = "Asset: NB-001; Type: Laptop; Location: Berlin; Price EUR: 1420; Owner: Ada Brandt\n"
+    other = "Asset: NB-002; Type: Laptop; Location: Munich; Price EUR: 1680; Owner: Jonas Wirth\n"
+
+    assert language_of(row + other * 3) == "en"
+    assert sure_language(row + other * 3) == ""
