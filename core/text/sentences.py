@@ -125,8 +125,8 @@ def _sentences(text: str, start: int, end: int, kind: UnitKind) -> Iterator[Unit
 
 def _is_boundary(text: str, begin: int, match: re.Match[str], following: int) -> bool:
     """True if the punctuation ends a sentence rather than an abbreviation, an initial or an ordinal."""
-    if text[following].islower() or text[following] == ",":
-        return False
+    if text[following].islower() or text[following] == "," or text.startswith("](", following - 1):
+        return False  # a link's words may end like a sentence: [「急いでいますか？」](a.md)
     if match.group()[0] != ".":
         return True
     before = _WORD_BEFORE.search(text[max(begin, match.start() - _WORD_BEFORE_LIMIT) : match.start()])

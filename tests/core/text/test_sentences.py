@@ -334,3 +334,9 @@ def test_what_closes_a_sentence_stays_with_it_though_a_blank_stands_between():
         "Then ( lit. , so ) more . )",
         "End.",
     ]
+
+
+def test_the_words_of_a_link_end_no_sentence_before_its_target():
+    text = "違いが分からない場合は、[Async: *「急いでいますか？」*](../async.md)を確認してください。次の文。"
+
+    assert [text[start:end] for start, end in split_sentences(text)] == [text[:-4], "次の文。"]
