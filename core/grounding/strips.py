@@ -118,6 +118,10 @@ def _collect_context(text: str, units: Sequence[Unit], index: int, around: int) 
     if _announces(text, units[index]):
         last = max(last, _end_of_announced(text, units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
+    while (
+        first and units[first].kind == "item" and "\n" not in text[units[first - 1].end : units[first].start]
+    ):
+        first -= 1  # an item from its beginning
     content = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
     if not content:
         return set()

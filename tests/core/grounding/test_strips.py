@@ -262,3 +262,11 @@ def test_where_many_passages_state_a_part_of_the_answer_none_of_them_is_left_out
 
     assert len(refine(passages, grades, around=1)) == 18
     assert len(refine(passages, {}, around=1)) == STRIP_LIMIT
+
+
+def test_an_item_beside_the_evidence_is_read_from_its_beginning():
+    text = "- `methods` are allowed. By default `GET`.\n- `age` is kept. By default `600`.\n"
+
+    (strip,) = refine([hit(text, id="a")], {"a": Grade(relevance="correct", evidence=(3,))}, around=1)
+
+    assert strip.text == text.strip().removeprefix("- ")
