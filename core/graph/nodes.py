@@ -31,7 +31,7 @@ from core.grounding.verdicts import Edited, remove_unsupported, rests_on_any, st
 from core.library.documents import Retrieval, Retrieved
 from core.reasoning.extractive import quote
 from core.reasoning.reasoner import DOCUMENT_ROUTES, Draft, Plan, Rejected, Strips
-from core.text.intent import asks_for_calculation, small_talk
+from core.text.intent import asks_for_calculation, small_talk, with_earlier
 from core.wording import Sentence
 
 
@@ -232,7 +232,7 @@ async def _verify(state: State, deps: Deps) -> State:
         return _answer_with_quotes(state, deps, work, draft, strips)
     deps.report(Progress(stage="verifying"))
     ask = asking.ask_of(state, work)
-    text, calculations = calculate(draft.text, strips)
+    text, calculations = calculate(draft.text, strips, with_earlier(ask.question, ask.history))
     claims = claims_of(text) if draft.answers else ()
     rests = rests_on_any(claims, strips)
     if oddity := routing.oddity_to_mend(work, deps.policy, draft, rests_on_any=rests):
@@ -283,8 +283,9 @@ def _answer_with_draft(
     if leaves_open:  # in the grader's words, or else what the plan would search for
         planned = work.plan.web_query or work.plan.standalone if work.plan else work.question
         missing = work.missing or planned
+    draft = Draft(text=kept.text, composed=True)
     answer = replace(
-        to_answer(Draft(text=kept.text, composed=True), strips, kept.stated, kept.unsettled),
+        to_answer(draft, strips, kept.stated, kept.unsettled, kept.figures),
         left_out=kept.left_out,
         missing=missing,
     )

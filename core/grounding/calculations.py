@@ -1,7 +1,8 @@
 """Figures that a draft has computed: ``{calc: (12.4 - 11.1) / 11.1 as %}``.
 
 Each becomes the result with how it comes about, "11.7% (12.4 − 11.1 = 1.3; 1.3 ÷ 11.1 ≈ 11.7%)", where every number
-stands in a strip that its sentence cites; else the sentence is cut. So everything later reads plain text.
+stands in a strip that its sentence cites, or in the question, which is then said; else the sentence is cut. So everything
+later reads plain text.
 """
 
 import re
@@ -14,7 +15,7 @@ from typing import Self
 from core.conversation import value
 from core.grounding import expressions
 from core.grounding.claims import Claim, claims_of
-from core.grounding.quantities import PERCENT, POINTS, Quantity, quantities_in, vocabulary
+from core.grounding.quantities import PERCENT, POINTS, Quantity, quantities_asked, quantities_in, vocabulary
 from core.reasoning.reasoner import Calculation, Span, Strip
 from core.text.language import language_of
 from core.wording import Wording, in_language, wording
@@ -24,6 +25,7 @@ READINGS = 64  # ways to read the numbers of one: "12" may be 12% and 12 million
 SMALL = Decimal("0.1")  # millions that are shown in ones
 MOST_DECIMALS = 6  # behind the point, where the writer does not say
 UNIT = 12  # characters before a calculation that may name a currency
+CENTS = 2  # behind the point of a price: 220.80
 GROUPED = 10_000  # from here on thousands are set apart in any case
 
 _CALCULATION = re.compile(r"`?\{{1,2}\s*calc\s*:(?P<expression>[^{}\n]*)\}{0,2}`?", re.IGNORECASE)
@@ -37,17 +39,19 @@ _WORD = re.compile(r"\w+")
 
 @value
 class Cited:
-    """A number of a strip that a sentence cites."""
+    """A number of a strip that a sentence cites, or of the question."""
 
-    strip: Strip
+    strip: Strip | None  #: None: of the question
     quantity: Quantity
 
     @property
     def written(self) -> str:
+        if self.strip is None:
+            return self.quantity.digits
         return self.strip.text[self.quantity.start : self.quantity.end]
 
 
-def calculate(text: str, strips: Sequence[Strip]) -> tuple[str, tuple[Calculation, ...]]:
+def calculate(text: str, strips: Sequence[Strip], question: str = "") -> tuple[str, tuple[Calculation, ...]]:
     """The draft with the result of each calculation in its place. Code stays as it is, and so does what a cited
     strip holds to the letter."""
     found = list(_CALCULATION.finditer(text)) if "calc" in text else []
@@ -56,6 +60,7 @@ def calculate(text: str, strips: Sequence[Strip]) -> tuple[str, tuple[Calculatio
     words = wording(language_of(_CALCULATION.sub(" ", text)))
     masked = _CALCULATION.sub(lambda match: "x" * len(match[0]), text)  # "Mio." ends no sentence
     claims, known = claims_of(masked), {strip.number: strip for strip in strips}
+    asked = [Cited(strip=None, quantity=each) for each in quantities_asked(question)]
     pieces: list[str] = []
     made: list[Calculation] = []
     position = 0
@@ -65,7 +70,8 @@ def calculate(text: str, strips: Sequence[Strip]) -> tuple[str, tuple[Calculatio
         if (claim and claim.kind == "code") or any(match[0].strip("`") in strip.text for strip in cited):
             continue
         expression = match["expression"] if len(made) < MOST else ""
-        one, start, end = _calculation(match, expression, claim, cited, words)
+        held = [Cited(strip=strip, quantity=each) for strip in cited for each in quantities_in(strip)]
+        one, start, end = _calculation(match, expression, claim, [*held, *asked], words)
         own = "" if claim is None or claim.own else "".join(f"[{strip.number}]" for strip in cited)
         pieces += [text[position:start], one.shown, f" {own}" if own else ""]
         position = end
@@ -81,25 +87,26 @@ def as_written(text: str, calculations: Iterable[Calculation]) -> str:
 
 
 def _calculation(
-    match: re.Match[str], expression: str, claim: Claim | None, cited: Sequence[Strip], words: Wording,
+    match: re.Match[str], expression: str, claim: Claim | None, held: Sequence[Cited], words: Wording,
 ) -> tuple[Calculation, int, int]:  # fmt: skip
     """A calculation, and the span of the draft that it replaces: with the unit that stands beside it."""
     text, (start, end) = match.string, match.span()
     try:
         beside = _Beside.of(text, start, end)
-        shown, chosen, doubts = _best_reading(expressions.read(expression), beside, claim, cited, words)
+        shown, chosen, doubts = _best_reading(expressions.read(expression), beside, claim, held, words)
     except expressions.Impossible as impossible:
         shown = f"({expression.strip().translate(_TYPED)[: expressions.LENGTH] or '?'})"
         reason = in_language(impossible.sentence, words.language)
         return Calculation(written=text[start:end], shown=shown, fault=reason), start, end
     spans: dict[int, tuple[Span, ...]] = {}
     for each in chosen:
-        offset, number = each.strip.start, each.strip.number
-        span = (offset + each.quantity.start, offset + each.quantity.end)
-        spans[number] = (*spans.get(number, ()), span)
+        if each.strip is not None:
+            offset, number = each.strip.start, each.strip.number
+            span = (offset + each.quantity.start, offset + each.quantity.end)
+            spans[number] = (*spans.get(number, ()), span)
     one = Calculation(
         written=text[beside.start : beside.end], shown=shown, inputs="; ".join(each.written for each in chosen),
-        places=spans, doubts=doubts,
+        asked=tuple(each.written for each in chosen if each.strip is None), places=spans, doubts=doubts,
     )  # fmt: skip
     return one, beside.start, beside.end
 
@@ -153,16 +160,16 @@ class _Beside:
 
 
 def _best_reading(
-    expression: expressions.Expression, beside: _Beside, claim: Claim | None, cited: Sequence[Strip],
+    expression: expressions.Expression, beside: _Beside, claim: Claim | None, held: Sequence[Cited],
     words: Wording,
 ) -> tuple[str, tuple[Cited, ...], tuple[str, ...]]:  # fmt: skip
-    """The reading with the fewest doubts: (what is shown, the numbers that it is computed from, the doubts)."""
-    held = [Cited(strip=strip, quantity=each) for strip in cited for each in quantities_in(strip)]
+    """The reading with the fewest doubts, then with the fewest numbers of the question: (what is shown, the numbers that
+    it is computed from, the doubts)."""
     sentence = frozenset(_WORD.findall(claim.text.casefold())) if claim else frozenset()
     inputs = {each.written: _candidates(each, held, sentence) for each in expression.numbers.values()}
     if missing := next((written for written, found in inputs.items() if not found), None):
         raise expressions.Impossible("calculation_absent", number=missing)
-    readings: list[tuple[int, str, tuple[Cited, ...], tuple[str, ...]]] = []
+    readings: list[tuple[tuple[int, int], str, tuple[Cited, ...], tuple[str, ...]]] = []
     impossible: expressions.Impossible | None = None
     for chosen in islice(product(*inputs.values()), READINGS):
         found = {written: each.quantity for written, each in zip(inputs, chosen, strict=True)}
@@ -172,10 +179,11 @@ def _best_reading(
             impossible = impossible or fault
             continue
         shown = _Writing.of(chosen, beside, words, expression.digits).whole(result)
-        readings.append((len(result.doubts), shown, chosen, result.doubts))
+        of_question = sum(each.strip is None for each in chosen)
+        readings.append(((len(result.doubts), of_question), shown, chosen, result.doubts))
     if not readings:
         raise impossible or expressions.Impossible("calculation_unreadable")
-    fewest = min(count for count, *_ in readings)
+    fewest = min(counts for counts, *_ in readings)
     best = [reading for reading in readings if reading[0] == fewest]
     if len({shown for _, shown, *_ in best}) > 1:
         raise expressions.Impossible("calculation_ambiguous")
@@ -188,10 +196,10 @@ def _candidates(number: expressions.Operand, held: Iterable[Cited], sentence: fr
     for each in held:
         quantity = each.quantity
         if number.quantity.may_be(quantity):
-            text = each.strip.text
+            text = each.strip.text if each.strip else ""
             line = text[text.rfind("\n", 0, quantity.start) + 1 :].partition("\n")[0]
             shared = len(sentence.intersection(_WORD.findall(line.casefold())))
-            key = (quantity.worth, quantity.unit, quantity.scale, quantity.is_negative)
+            key = (quantity.worth, quantity.unit, quantity.scale, quantity.is_negative, each.strip is None)
             if key not in best or shared > best[key][0]:
                 best[key] = (shared, each)
     return [each for _, each in best.values()]
@@ -207,6 +215,7 @@ class _Writing:
     is_grouped: bool  #: inputs have a sign between their thousands
     common: tuple[str, int] | None  #: unit and scale of all inputs, which the steps then leave out
     labels: Mapping[str, str]  #: of measures, as the sentence or the sources have them
+    asked: tuple[str, ...]  #: numbers of the question
 
     @classmethod
     def of(cls, inputs: Sequence[Cited], beside: _Beside, words: Wording, digits: int | None) -> Self:
@@ -224,6 +233,7 @@ class _Writing:
             is_grouped=any(each.quantity.is_grouped for each in inputs),
             common=kinds.pop() if len(kinds) == 1 else None,
             labels=labels | ({beside.unit: beside.label} if beside.label else {}),
+            asked=tuple(dict.fromkeys(each.written for each in inputs if each.strip is None)),
         )
 
     def whole(self, result: expressions.Result) -> str:
@@ -233,6 +243,8 @@ class _Writing:
             self._step(step, is_last=number == len(result.steps))
             for number, step in enumerate(result.steps, 1)
         ]
+        if self.asked:
+            steps.append(self.words("calculation_asked", numbers=", ".join(self.asked)))
         return f"{shown} ({'; '.join(steps)})" if steps else shown
 
     def _step(self, step: expressions.Operation, *, is_last: bool) -> str:
@@ -254,7 +266,8 @@ class _Writing:
             scale = 0
         exact = figure.worth.scaleb(2 if unit in (PERCENT, POINTS) else -scale)
         size = self._round(exact, digits, is_share=unit in (PERCENT, POINTS))
-        number = self._digits(size, keeps_zeros=digits is not None)
+        is_price = unit in vocabulary().signs and not scale and size != int(size)
+        number = self._digits(size, keeps_zeros=digits is not None, decimals=CENTS if is_price else 0)
         if not (
             is_inner
             and self.common
@@ -276,10 +289,12 @@ class _Writing:
         with localcontext(prec=expressions.PRECISION):
             return size.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
-    def _digits(self, size: Decimal, *, keeps_zeros: bool) -> str:
+    def _digits(self, size: Decimal, *, keeps_zeros: bool, decimals: int) -> str:
         written = f"{abs(size):,f}" if self.is_grouped or abs(size) >= GROUPED else f"{abs(size):f}"
         if "." in written and not keeps_zeros:
-            written = written.rstrip("0").rstrip(".")
+            whole, point, part = written.partition(".")
+            part = part.rstrip("0").ljust(decimals, "0")
+            written = f"{whole}{point if part else ''}{part}"
         signs = {",": self.words.entries["thousands"], ".": self.words.entries["decimal"]}
         return ("−" if size < 0 else "") + written.translate(str.maketrans(signs))
 

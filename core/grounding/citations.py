@@ -7,6 +7,7 @@ see one number for each location in a document, and the quotes behind it.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from types import MappingProxyType
 
 from core.conversation import Answer, Citation, Grounding
@@ -27,9 +28,11 @@ def to_answer(
     strips: Sequence[Strip],
     stated: Stated = MappingProxyType({}),
     unsettled: tuple[str, ...] = (),
+    figures: tuple[str, ...] = (),
 ) -> Answer:
-    """The draft with footnotes in place of strip numbers, and a mark after sentences that stay in doubt."""
-    footnotes = _Footnotes({strip.number: strip for strip in strips})
+    """The draft with footnotes in place of strip numbers, and a mark after sentences that stay in doubt. No source has
+    the computed ``figures``."""
+    footnotes = _Footnotes({strip.number: strip for strip in strips}, figures)
     text = _compose(draft.text, footnotes, stated, unsettled) if draft.composed else ""
     quotes = () if draft.composed else draft.quotes
     for strip in (footnotes.strips[number] for number in quotes if number in footnotes.strips):
@@ -47,8 +50,8 @@ def to_answer(
 class _Footnotes:
     """Numbers footnotes in order of first use; the same quote keeps its number."""
 
-    def __init__(self, strips: Mapping[int, Strip]) -> None:
-        self.strips = strips
+    def __init__(self, strips: Mapping[int, Strip], figures: Sequence[str]) -> None:
+        self.strips, self.figures = strips, figures
         self.citations: dict[tuple[str, str, int, int], Citation] = {}
 
     def number(self, strip: Strip, start: int, end: int) -> int:
@@ -58,9 +61,13 @@ class _Footnotes:
     def numbers(self, claim: Claim, parts: Sequence[Part], stated: Stated) -> Iterator[int]:
         """The footnotes of a claim; those of what introduces it only where a quote shows it."""
         cited, least = (claim.cited, OWN) if claim.takes_footnotes else (claim.own, 0.0)
+        sought = tuple(
+            (reduce(lambda left, figure: left.replace(figure, ""), self.figures, text), is_code)
+            for text, is_code in parts
+        )
         for strip in (self.strips[number] for number in cited if number in self.strips):
             named = [span for text, _ in parts for span in stated.get((text, strip.number), ())]
-            for start, end in find_spans(parts, strip, named, beside=claim.above, least=least):
+            for start, end in find_spans(sought, strip, named, beside=claim.above, least=least):
                 yield self.number(strip, start, end)
 
 

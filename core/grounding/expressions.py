@@ -155,6 +155,8 @@ class _Carrying:
                 figure = self.figure(operand)
                 is_number = isinstance(operand, ast.Name)  # a minus before −5 of a source is the same minus
                 return replace(figure, worth=-abs(figure.worth) if is_number else -figure.worth)
+            case ast.BinOp(op=ast.Add() | ast.Mult() as operator):
+                return self._step(_SIGNS[type(operator)], tuple(map(self.figure, _terms(node, operator))))
             case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SIGNS:
                 return self._step(_SIGNS[type(operator)], (self.figure(left), self.figure(right)))
             case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]):
@@ -204,6 +206,15 @@ class _Carrying:
             raise _apart(one, other)
         self.doubts.append(f"the units of {format_amount(one)} and {format_amount(other)}")
         return one.unit or other.unit
+
+
+def _terms(node: ast.expr, operator: ast.operator) -> list[ast.expr]:
+    """The terms of a sum or the factors of a product: of a + b + c three."""
+    terms: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and type(node.op) is type(operator):
+        terms.append(node.right)
+        node = node.left
+    return [node, *reversed(terms)]
 
 
 def _unit_of_product(one: str, other: str) -> str | None:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from core.conversation import value
-from core.grounding.doubts import possible_values
+from core.grounding.doubts import numbers_of, possible_values
 from core.reasoning.reasoner import Strip
-from core.text.language import sure_language
+from core.text.language import language_of, sure_language
 
 PERCENT, POINTS = "%", "points"
 DIGITS = 24  # characters of one number
@@ -46,6 +46,9 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _NUMBER_ALONE = re.compile(r"(?!\W*(?:19|20)\d\d\W*\Z)\W*\d[\d.,' ]*\W*")
 _GROUPED = re.compile(r"\d\D\d{3}(?!\d)")
 _SIGN = re.compile(r"[%$€£¥]")
+_MEASURED = re.compile(
+    r"\w (?<!\bper )(?<!\bje )(?<!\bpro )(?<!\bpar )(?<!\bpor )(?P<unit>[A-Za-z]{2,})\s*\Z"
+)
 
 
 Entry = TypeVar("Entry", int, str)
@@ -182,6 +185,22 @@ def _quantity(found: re.Match[str]) -> Quantity | None:
     )
 
 
+def quantities_asked(question: str) -> tuple[Quantity, ...]:
+    """The numbers that a question gives, also as words. What is counted or measured has no unit, so that it can be
+    multiplied by a rate: "for 12 people", "five days"."""
+    written = _numbers(question, is_comma=language_of(question) in _COMMA, is_cell=False)
+    signs = (PERCENT, POINTS, *vocabulary().signs)
+    spelled = numbers_of(re.sub(r"\d", "_", question))
+    return (
+        *(replace(each, unit=each.unit if each.unit in signs else "") for each in written),
+        *(
+            Quantity(readings=frozenset({each}), digits=f"{each:f}", start=0, end=0)
+            for each in spelled
+            if isinstance(each, Decimal)
+        ),
+    )
+
+
 def quantities_in(strip: Strip) -> tuple[Quantity, ...]:
     """The numbers of a strip."""
     passage = strip.passage
@@ -262,13 +281,22 @@ def _apply_labels(number: Quantity, labels: Iterable[str], above: str) -> Quanti
     above a table is said of money and not of people."""
     scale, unit = number.scale, number.unit
     signs = ((label, _SIGN.search(label)) for label in labels)
-    notes = [_note(label) or (0, vocabulary().units[sign[0]] if sign else "") for label, sign in signs]
+    notes = [
+        _note(label) or (0, vocabulary().units[sign[0]] if sign else _last_unit(label))
+        for label, sign in signs
+    ]
     if above and not any(vocabulary().counts.search(label) for label in labels):
         notes.append(_note(above) or (0, ""))
     for power, own in notes:
         if unit in ("", *vocabulary().signs) and own in ("", unit or own):
             scale, unit = scale or power, unit or own
     return replace(number, scale=scale, unit=unit)
+
+
+def _last_unit(label: str) -> str:
+    """The unit at the end of a label, behind what it is of: "Q1 kWh", "Price EUR", but not "Cost per km"."""
+    found = _MEASURED.search(label)
+    return vocabulary().units.get(found["unit"], "") if found else ""
 
 
 def _note(text: str) -> tuple[int, str] | None:

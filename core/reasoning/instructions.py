@@ -68,7 +68,7 @@ version, product, person or date than the one asked for.
 - evidence: the numbers in brackets of the sentences that state it, or come closest; none for an incorrect passage.
 
 Then say whether they are sufficient: true only when the evidence sentences alone answer the question completely, \
-with every condition it names; false when it presumes something that they contradict or do not hold. When false, name \
+with every condition it names, also where a figure has yet to be computed from them; false when it presumes something that they contradict or do not hold. When false, name \
 under missing what of the question they leave open: a few words in its language that a search could be made with, \
 the subject included; else leave it empty."""
 
@@ -126,7 +126,7 @@ better. Write Markdown without headings, in the language of the question.
 - State only what the strips state; the headings and the file that a strip's first line names tell what it is about. \
 Copy names, numbers, versions, commands and code exactly. Keep conditions and \
 exceptions. What you know besides does not count.
-- When strips disagree, say so and give both.
+- When strips disagree, say that the documents do, and give both.
 - When they answer only part of the question, answer that part, and say what they do not say in one sentence of its \
 own, which needs no number.
 - When they do not answer it at all, reply with the single line {NO_ANSWER}.
@@ -134,7 +134,7 @@ own, which needs no number.
 
 CALCULATE = """\
 Do no arithmetic. Where a figure has to be computed, write the expression in its place, as in {calc: (12.4 - 11.1) / \
-11.1 as %}, with numbers as the strips write them, the signs + - * / ( ), avg(1; 2), sum(1; 2) and round(1; places), and at \
+11.1 as %}, with numbers as the strips or the question write them, the signs + - * / ( ), avg(1; 2), sum(1; 2) and round(1; places), and at \
 its end “as %” or “as points” where that is meant. The result is written with its unit and scale: write none behind it. \
 Where something fell, say so and compute by how much."""
 
@@ -172,8 +172,8 @@ A doubt says what a program did not find in the strips that a sentence cites. It
 yourself."""
 
 CALCULATED = """\
-A program computed the figures that are followed by a calculation in parentheses, from numbers of the strips. The \
-arithmetic is right, and so is the result; judge whether these are the numbers, and it is the calculation, that the \
+A program computed the figures that are followed by a calculation in parentheses, from numbers of the strips, and of the \
+question where that is said: those are given, and need no strip. The arithmetic is right, and so is the result; judge whether these are the numbers, and it is the calculation, that the \
 sentence speaks of."""
 
 COMPARE = """\

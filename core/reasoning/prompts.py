@@ -20,7 +20,7 @@ from core.reasoning import instructions
 from core.reasoning.reasoner import Ask, Rejected, Span, Statement, Statements, Strip, Strips
 from core.text.blocks import LIST_MARKER
 from core.text.inline import without_tags, without_targets
-from core.text.intent import asks_for_calculation, needs_history, recent_questions
+from core.text.intent import asks_for_calculation, gives_number, with_earlier
 from core.text.language import language_of, sure_language
 from core.text.quoting import headings_over, quotable
 from core.text.sentences import split_units
@@ -135,11 +135,11 @@ def write(ask: Ask, strips: Strips, before: Rejected | None = None) -> Messages:
     blocks += [fence.quote("standing 1", text) for text in standing]
     again = instructions.REWRITE_WHOLE[before.oddity] if before and before.oddity else instructions.REWRITE
     found = [each.retrieved for each in strips]
-    earlier = recent_questions(ask.history) if needs_history(ask.question) else ""  # "And the year before?"
+    asked = with_earlier(ask.question, ask.history)
     system = [
         instructions.WRITE,
         *_on_sources(found, instructions.PEOPLE_WRITTEN, instructions.DATES_WRITTEN),
-        instructions.CALCULATE if asks_for_calculation(f"{earlier}\n{ask.question}") else "",
+        instructions.CALCULATE if asks_for_calculation(asked) or gives_number(asked) else "",
         again if before else "",
         *_context(ask),
     ]

@@ -171,6 +171,7 @@ class Calculation:
     #: the figure, and in parentheses how it comes about; of one that failed, what was to be computed
     shown: str
     inputs: str = ""  #: its numbers as the strips have them, with signs between them
+    asked: tuple[str, ...] = ()  #: those of them that stand in the question
     #: The spans of its numbers, by strip; checkpointed under this name.
     places: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()

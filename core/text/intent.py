@@ -251,6 +251,16 @@ def asks_for_calculation(question: str) -> bool:
     return any(re.search(each, question, re.IGNORECASE) for each in patterns)
 
 
+#: A number of something, and no year or version: "12 people", "12人", "five days".
+_COUNT = re.compile(r"(?<![\d.,/A-Za-z_-])(?!(?:19|20)\d\d\b)\d+(?:[.,]\d+)*\s?[^\W\d_]{2,}")
+
+
+def gives_number(question: str) -> bool:
+    """True if a rate may have to be multiplied by a number of the question."""
+    spelled = {word for words in words_of("numbers", "from_zero").values() for word in words.split()[2:]}
+    return bool(_COUNT.search(question)) or not spelled.isdisjoint(re.findall(r"\w+", question.lower()))
+
+
 _POINTERS = re.compile(
     r"\b(?:it|its|they|them|their|theirs|this|that|these|those|he|she|him|her|his|hers|there|then|one|ones|"
     r"same|former|latter|else|such|instead|too|also|both|either|neither|another|previous|above)\b",
@@ -344,6 +354,11 @@ def subjects(messages: Sequence[ThreadMessage]) -> tuple[ThreadMessage, ...]:
 def recent_questions(history: Sequence[Exchange]) -> str:
     """The last few questions, one a line."""
     return "\n".join(exchange.question for exchange in history[-REMEMBERED_QUESTIONS:])
+
+
+def with_earlier(question: str, history: Sequence[Exchange]) -> str:
+    """A question below those before it, if it needs them: “And the year before?”"""
+    return f"{recent_questions(history)}\n{question}" if needs_history(question) else question
 
 
 def recent_sources(history: Sequence[Exchange]) -> tuple[str, ...]:

@@ -250,3 +250,87 @@ def test_a_sentence_without_a_mark_of_its_own_gets_those_that_cover_it():
     assert shown("Revenue was {calc: 12.4 - 11.1} higher. It was good. [1][2]").startswith(
         "Revenue was €1.3 million (12.4 − 11.1 = 1.3) [1][2] higher."
     )
+
+
+RATES = (
+    loose_strip(
+        "| Menu | Price per person |\n|---|---|\n| Lunch | 18.40 EUR |\n| Cake | 6 EUR |\n", number=1
+    ),
+    loose_strip("Order 12 days ahead. Delivery costs 25 EUR.", number=2),
+)
+
+
+@pytest.mark.parametrize(
+    ("draft", "question", "text"),
+    [
+        (
+            "Lunch for 12 costs {calc: 18.40 * 12}. [1]",
+            "What does lunch cost for 12 people?",
+            "Lunch for 12 costs €220.80 (€18.40 × 12 = €220.80; 12 from the question). [1]",
+        ),
+        (
+            "That is {calc: 18.40 EUR * 12 + 25 EUR}. [1][2]",
+            "Lunch for 12, delivered?",
+            "That is €245.80 (€18.40 × 12 = €220.80; €220.80 + €25 = €245.80; 12 from the question). [1][2]",
+        ),
+        (
+            "Das Essen kostet zusammen {calc: 6 * 5}. [1]",
+            "Was kostet der Kuchen für fünf Leute?",
+            "Das Essen kostet zusammen 30 € (6 € × 5 = 30 €; 5 aus der Frage). [1]",
+        ),
+        (
+            "It costs {calc: 6 * 3}. [1]",
+            "What is cake for 3 days?",
+            "It costs €18 (€6 × 3 = €18; 3 from the question). [1]",
+        ),
+    ],
+)
+def test_a_number_of_the_question_counts_and_is_said_to_be_one(draft, question, text):
+    assert calculate(draft, RATES, question)[0] == text
+
+
+def test_a_number_of_the_question_needs_no_strip_and_is_quoted_from_none():
+    text, made = calculate("For 15 people it costs {calc: 18.40 * 15}. [1]", RATES, "Lunch for 15 people?")
+
+    (statement,) = statements_of(claims_of(text), RATES, made)
+    assert statement.doubts == ()
+    assert made[0].asked == ("15",)
+    (span,) = made[0].places[1]
+    assert RATES[0].text[slice(*span)] == "18.40 EUR"
+
+
+def test_a_number_of_a_cited_strip_goes_before_one_of_the_question():
+    text, _ = calculate("It costs {calc: 25 - 6}. [1][2]", RATES, "How much less than 25 EUR is cake?")
+
+    assert text == "It costs €19 (25 − 6 = 19). [1][2]"
+
+
+def test_neither_strip_nor_question_has_the_number():
+    (one,) = calculate("It costs {calc: 18.40 * 13}. [1]", RATES, "Lunch for 12 people?")[1]
+
+    assert one.fault == "13 is not in the cited text"
+
+
+@pytest.mark.parametrize(
+    ("expression", "steps"),
+    [
+        ("sum(310; 1,310; 500)", "2,120 (310 + 1,310 + 500 = 2,120)"),
+        ("310 + 1,310 + 500", "2,120 (310 + 1,310 + 500 = 2,120)"),
+        ("310 + (1,310 + 500)", "2,120 (1,310 + 500 = 1,810; 310 + 1,810 = 2,120)"),
+        ("310 * 2 * 3", "1860 (310 × 2 × 3 = 1860)"),
+    ],
+)
+def test_a_row_of_sums_or_products_is_one_step(expression, steps):
+    strip = loose_strip("There were 310, then 1,310, then 500, in groups of 2 and 3.", number=1)
+
+    assert calculate(f"It is {{calc: {expression}}}. [1]", [strip])[0] == f"It is {steps}. [1]"
+
+
+def test_the_unit_at_the_end_of_a_label_is_that_of_its_numbers():
+    strip = loose_strip("Site: Leipzig; Q1 kWh: 61200; Q2 kWh: 48300; Cost per km: 12", number=1)
+
+    text, (one,) = calculate("Leipzig used {calc: 61200 + 48300} kWh. [1]", [strip])
+    bare, _ = calculate("It is {calc: 12 * 2}. [1]", [strip], "For 2?")
+
+    assert (text, one.doubts) == ("Leipzig used 109,500 kWh (61,200 + 48,300 = 109,500). [1]", ())
+    assert bare == "It is 24 (12 × 2 = 24; 2 from the question). [1]"

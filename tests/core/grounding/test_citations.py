@@ -427,3 +427,15 @@ def test_footnotes_of_one_claim_stand_in_order():
     answer = composed("Fact 2 of the sea. [2]\n\nFact 1 of the sea, and fact 2 of the sea. [1][2]", *strips)
 
     assert numbers_in(answer.text) == [1, 1, 2]
+
+
+def test_the_result_of_a_calculation_is_looked_for_in_no_source():
+    strip = loose_strip(
+        "| Course | Fee |\n|---|---|\n| Python | 480 EUR |\n| Fire safety | 60 EUR |\n", number=1
+    )
+    figure = "€480 (€60 × 8 = €480; 8 from the question)"
+    draft = Draft(text=f"Fire safety costs {figure}. [1]", composed=True)
+
+    answer = to_answer(draft, (strip,), figures=(figure,))
+
+    assert [each.quote for each in answer.citations] == ["| Fire safety | 60 EUR |"]
