@@ -79,7 +79,9 @@ def split_blocks(text: str) -> Iterator[TextBlock]:
     """The blocks in order; only white space, list markers and quotation marks lie between them."""
     lines = [_line(text, match) for match in _LINE.finditer(text)]
     margin: int | None = None  # columns from which a line belongs to the list or directive above
-    number = 0
+    number = _lines_of_cut_code(lines)
+    if number:
+        yield TextBlock(lines[0].start, lines[number - 1].at + len(lines[number - 1].words), "code")
     while number < len(lines):
         line = lines[number]
         if line.words:
@@ -116,6 +118,17 @@ def _line(text: str, match: re.Match[str]) -> _Line:
     space = raw[: len(raw) - len(raw.lstrip())]
     columns = len(space.partition("\xa0")[0].expandtabs(CODE_INDENT))  # a no-break space indents nothing
     return _Line(start, start + len(space), words, columns, quotation is not None)
+
+
+def _lines_of_cut_code(lines: Sequence[_Line]) -> int:
+    """The number of lines at the beginning that end code which began in an earlier passage: below a lone fence without a
+    language, right behind the code, stands a blank line."""
+    fences = [number for number, line in enumerate(lines) if _FENCE.match(line.words)]
+    if len(fences) % 2 == 0 or not 0 < fences[0] < len(lines) - 1:
+        return 0
+    before, fence, after = lines[fences[0] - 1 : fences[0] + 2]
+    is_bare = not fence.words.strip("`~")
+    return fences[0] + 1 if is_bare and before.words and not after.words else 0
 
 
 def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -> bool:

@@ -340,3 +340,17 @@ def test_the_words_of_a_link_end_no_sentence_before_its_target():
     text = "違いが分からない場合は、[Async: *「急いでいますか？」*](../async.md)を確認してください。次の文。"
 
     assert [text[start:end] for start, end in split_sentences(text)] == [text[:-4], "次の文。"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("stores/  copies\n  doctor/  checks\n```\n\nFile by file:", ["code", "sentence"]),
+        ("x = 1\n```\n\nThen:\n\n```python\ny = 2\n```\n", ["code", "sentence", "code"]),
+        ("Run it:\n\n```\nx = 1", ["sentence", "code"]),
+        ("Run it:\n\n```\nx = 1\n```\n\nThen stop.", ["sentence", "code", "sentence"]),
+        ("Run it:\n```", ["sentence", "code"]),
+    ],
+)
+def test_code_that_an_earlier_passage_begins_ends_at_its_fence(text, kinds):
+    assert [unit.kind for unit in split_units(text)] == kinds
