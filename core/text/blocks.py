@@ -93,13 +93,9 @@ def split_blocks(text: str) -> Iterator[TextBlock]:
                 kind = "heading"
             elif _heads_table(lines, number):
                 kind = "table"
-            last, start = _last(lines, number, kind), line.at
+            last = _last(lines, number, kind)
             marker = _ITEM.match(line.words) if kind == "item" else None
-            if marker:
-                start += marker.end()
-            elif kind == "code":  # what is indented keeps its indentation
-                fence = _FENCE.match(line.words)
-                start = line.at + fence.start(1) if fence else line.start
+            start = line.at + marker.end() if marker else _start(line, kind)
             yield TextBlock(start, lines[last].at + len(lines[last].words), kind)
             if marker and not is_nested:
                 sign = len(marker.group().rstrip())
@@ -140,6 +136,14 @@ def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -
     if above >= 0 and _LITERAL.search(lines[above].words):
         return True
     return line.indent >= CODE_INDENT and not is_nested and bool(_CODE_SIGN.search(line.words))
+
+
+def _start(line: _Line, kind: TextBlockKind) -> int:
+    """The beginning of the block that a line opens. Indented code keeps its indentation."""
+    if kind != "code":
+        return line.at
+    fence = _FENCE.match(line.words)
+    return line.at + fence.start(1) if fence else line.start
 
 
 def _kind_opened(words: str) -> TextBlockKind:
