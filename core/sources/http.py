@@ -22,6 +22,7 @@ from core.conversation import value
 from core.errors import SearchTrouble
 from core.library.formats.read import FILE_LIMIT
 from core.sources.source import ItemUnreadable, SourceThrottled, SourceUnavailable
+from core.tls import default_tls
 from core.web import fetch
 from core.web.hosts import is_allowed, is_public
 from core.web.request import SERVER_FAULT, TOO_MANY_REQUESTS, http_moment, seconds_asked
@@ -178,7 +179,7 @@ async def open_http(
         origin_of(each): await permitted_addresses(fetch.ascii_host(each), fetch.port_of(each), private)
         for each in targets
     }
-    tls = await asyncio.to_thread(fetch.default_tls)
+    tls = await asyncio.to_thread(default_tls)
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
     async with httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=limits) as transport:
         yield HostClient(

@@ -15,8 +15,9 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from core.errors import SearchTrouble
+from core.tls import default_tls
 from core.web import request
-from core.web.fetch import ACCEPT_ENCODING, default_tls, read_body
+from core.web.fetch import ACCEPT_ENCODING, read_body
 
 logger = logging.getLogger(__name__)
 

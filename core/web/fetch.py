@@ -14,13 +14,13 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from core.errors import DocumentError, FetchRefused, SearchTrouble, causes
+from core.errors import DocumentError, FetchRefused, SearchTrouble
 from core.library.formats.encoding import decode
 from core.library.formats.read import parse_html
+from core.tls import certificate_fault, default_tls
 from core.web.hosts import IPAddress, host_of, is_allowed, is_public, parse
 from core.web.request import OK, Page
 
@@ -64,25 +64,6 @@ async def resolve_host(host: str, port: int) -> list[str]:
     """The IP addresses of a host, in the system's order of preference; OSError when there are none."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
-
-
-@cache
-def default_tls() -> ssl.SSLContext:
-    """Verifies with certifi or ``SSL_CERT_FILE``. The first call takes 40 ms: make it in a thread."""
-    import httpx
-
-    return httpx.create_ssl_context()
-
-
-def certificate_fault(trouble: BaseException) -> str:
-    """The reason why a certificate was not trusted, completing "HOST …"; empty for any other trouble."""
-    import ssl
-
-    for cause in causes(trouble):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            reason = cause.verify_message.removesuffix(".")
-            return f"has a certificate that is not trusted ({reason}); SSL_CERT_FILE names authorities of your own"
-    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from core.library.chunking import cut
 from core.library.entries import NewDocument
 from core.library.formats.markdown import parse
 from core.sources.sources import folder_of
-from core.web.fetch import default_tls
+from core.tls import default_tls
 
 PAGE = "# Ferries\n\n## Dogs\n\nA dog on the ferry <b>needs</b> a ticket.\n\n## Harbour\n\nThe harbour master sits in the tower.\n"
 KEY = KeptAnswer(

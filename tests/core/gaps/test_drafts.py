@@ -23,9 +23,9 @@ from core.settings import Settings
 from core.sources.git.proposing import ProposalRefused
 from core.sources.sources import SourceSyncs, open_source_store
 from core.storage.storage import open_storage
+from core.tls import default_tls
 from core.traces.log import DAY, open_question_log
 from core.traces.trace import Trace
-from core.web.fetch import default_tls
 
 NOON = 1_773_316_800.0  # 12 March 2026, 12:00 UTC
 SPAN = TimeSpan(since=NOON - 30 * DAY, until=NOON + DAY)

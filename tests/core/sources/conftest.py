@@ -15,7 +15,7 @@ from core.settings import Settings
 from core.sources.drive.source import open_drive
 from core.sources.kinds import SOURCE_KINDS
 from core.sources.source import SourceContext
-from core.web.fetch import default_tls
+from core.tls import default_tls
 
 #: How files of tests begin that are about one kind of source.
 READERS = tuple(f"test_{kind}" for kind in SOURCE_KINDS)

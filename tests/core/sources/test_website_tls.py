@@ -14,7 +14,7 @@ from core.errors import SearchTrouble
 from core.settings import Settings
 from core.sources.kinds import check
 from core.sources.source import SourceUnavailable
-from core.web.fetch import default_tls
+from core.tls import default_tls
 
 
 @pytest.fixture(scope="module")
