@@ -129,6 +129,14 @@ def nothing_secret_is_logged() -> Iterator[None]:
     assert discreet.told == []
 
 
+@pytest.fixture(scope="session", autouse=True)
+def warm_parsers() -> None:
+    """Files are parsed in real processes of their own, which begin with their libraries loaded."""
+    from fakes.fork_server import use_parsers
+
+    use_parsers()
+
+
 SHARED = Path(os.environ.get("FOOTNOTE_DATA", ROOT.parent / "shared" / "data"))
 
 

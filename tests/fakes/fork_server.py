@@ -7,6 +7,9 @@ from nothing looks like is for the tests that begin ``sys.executable`` themselve
 All processes of one run of tests share a server, since to load the libraries takes a quarter of a minute of CPU.
 Each has a connection of its own; when that is closed, also where its tests are killed, what was
 started over it ends. The server ends with the last of them.
+
+A second, small server starts the processes in which files are parsed, for the tests and for what the first one started;
+these end as they do in the product, when their input does.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import asyncio
 import atexit
 import errno
 import gc
+import io
 import json
 import os
 import resource
@@ -27,26 +31,40 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from inspect import unwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from core.library.formats import parser_process
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Imported by ours only where they are needed, and by most commands.
 LIBRARIES = (
-    "chromadb.api.rust", "chromadb.db.impl.sqlite", "dbos._sys_db_postgres", "dbos._sys_db_sqlite",
-    "discord.ext.tasks", "docx", "filelock", "google.genai.types", "langchain.chat_models",
+    "anyio._backends._asyncio", "chromadb.api.rust", "chromadb.db.impl.sqlite", "dbos._sys_db_postgres", "dbos._sys_db_sqlite",
+    "discord.ext.tasks", "docx", "filelock", "google.genai.types", "httpcore", "langchain.chat_models",
+    "langchain_core.tracers.context",
     "langchain_core.tracers.run_collector", "langchain_core.tracers.stdout", "langchain_google_genai",
     "langgraph.checkpoint.postgres.aio", "langgraph.checkpoint.sqlite.aio", "markdown_it.tree",
     "prompt_toolkit.shortcuts", "psycopg_pool", "pypdf", "rich.progress", "slack_bolt.adapter.socket_mode.aiohttp",
     "slack_bolt.async_app", "snowballstemmer", "sqlalchemy", "sqlalchemy.dialects.sqlite.aiosqlite",
     "stopwordsiso", "tokenizers", "trafilatura",
 )  # fmt: skip
+#: The same of a process that parses files.
+PARSERS = (
+    "core.library.formats.worker",
+    "docx",
+    "markdown_it.tree",
+    "pypdf",
+    "snowballstemmer",
+    "trafilatura",
+)
+Kind = Literal["bots", "parsers"]
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))  # of these tests; a server is told
 NUMBER = struct.Struct("!i")
 LENGTH = struct.Struct("!I")
 PEER = struct.Struct("3i")  # pid, user and group, as SO_PEERCRED gives them
@@ -100,13 +118,14 @@ async def _nothing() -> bytes:
 async def start_python(
     *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
     stderr: Any = None, at_terminal: bool = False, imports: Sequence[str] = (),
-    constants: Mapping[str, float] = {}, files: int = 0,
+    constants: Mapping[str, float] = {}, files: int = 0, has_own_parsers: bool = False,
 ) -> Process:  # fmt: skip
     """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty.
 
     ``imports``: libraries that it is going to import; the server does, once for all that come after it.
     ``constants``: values that it has in place of ours, by "module:NAME" or "module:function.parameter".
     ``files``: that it may have open; 0: as many as the tests may.
+    ``has_own_parsers``: whether it starts those that parse files itself, from nothing.
     """
     ours: list[int | None] = []
     theirs: list[int] = []
@@ -116,8 +135,14 @@ async def start_python(
         theirs.append(given)
     status, told = os.pipe()
     request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": at_terminal}
-    request |= {"imports": [*imports], "constants": {**constants}, "files": files}
-    _send(_server(), request, [*theirs, told])
+    request |= {
+        "imports": [*imports],
+        "constants": {**constants},
+        "files": files,
+        "has_own_parsers": has_own_parsers,
+    }
+    _server("parsers")  # for what is started
+    _send(_server("bots"), request, [*theirs, told])
     for fd in (*theirs, told):
         os.close(fd)
     reader = await _readable(status)
@@ -132,13 +157,64 @@ def run_python(*arguments: str, cwd: Path | str, env: Mapping[str, str]) -> subp
     told, tell = os.pipe()
     request = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "at_terminal": False}
     with Path(os.devnull).open() as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        _send(_server(), request, [nothing.fileno(), out.fileno(), err.fileno(), tell])
+        _server("parsers")
+        _send(_server("bots"), request, [nothing.fileno(), out.fileno(), err.fileno(), tell])
         os.close(tell)
         with os.fdopen(told, "rb") as status:
             _pid, code = (NUMBER.unpack(status.read(NUMBER.size))[0] for _ in range(2))
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
+
+
+@dataclass
+class ParserProcess:
+    """A process that parses files, as :class:`subprocess.Popen`, as far as :class:`parser_process.Worker` uses it."""
+
+    pid: int
+    stdin: io.FileIO
+    stdout: io.FileIO
+    status: int
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self.status], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            (self.returncode,) = NUMBER.unpack(os.read(self.status, NUMBER.size))
+            os.close(self.status)
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+def start_parser() -> parser_process.Worker:
+    """A process that parses files, as :meth:`parser_process.Worker.start` starts it."""
+    (stdin, ours), (mine, stdout), (status, told) = os.pipe(), os.pipe(), os.pipe()
+    kept = {name: os.environ[name] for name in parser_process._PASSED_ON if name in os.environ}
+    request = {
+        "arguments": ["-m", "core.library.formats.worker"], "cwd": str(Path.cwd()), "at_terminal": False,
+        "env": kept | {"PYTHONPATH": str(ROOT)}, "is_session": True,
+    }  # fmt: skip
+    with Path(os.devnull).open("w") as nowhere:
+        _send(_server("parsers"), request, [stdin, stdout, nowhere.fileno(), told])
+    for fd in (stdin, stdout, told):
+        os.close(fd)
+    (pid,) = NUMBER.unpack(os.read(status, NUMBER.size))
+    process = ParserProcess(pid, io.FileIO(ours, "wb"), io.FileIO(mine, "rb"), status)
+    return parser_process.Worker(process)  # type: ignore[arg-type]
+
+
+def use_parsers(start: Callable[[], parser_process.Worker] = start_parser) -> None:
+    """Where this process parses files, it has the server start the processes."""
+    for workers in parser_process._WORKERS.values():
+        workers.start = start
 
 
 async def _see_end(process: Process, status: asyncio.StreamReader) -> None:
@@ -176,13 +252,12 @@ async def _writable(fd: int | None) -> asyncio.StreamWriter | None:
 
 
 @cache
-def _server() -> socket.socket:
+def _server(kind: Kind) -> socket.socket:
     """Where starts are asked for. What was started ends when this is closed, which is when this process ends."""
     ours = socket.socket(socket.AF_UNIX)
     listening = socket.socket(socket.AF_UNIX)
     # A name without a file, gone with the server: who can take it starts the server, the others wait in its queue.
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    name = f"\0footnote-fork-server-{os.getuid()}-{run}"
+    name = f"\0footnote-fork-server-{kind}-{os.getuid()}-{RUN}"
     try:
         listening.bind(name)
     except OSError as fault:
@@ -192,7 +267,7 @@ def _server() -> socket.socket:
     else:
         listening.listen()
         ours.connect(name)
-        server = _start_server(listening)
+        server = _start_server(kind, listening)
         atexit.register(server.poll)  # it is not waited for: the other processes may still need it
     listening.close()
     atexit.register(ours.close)
@@ -210,14 +285,14 @@ def _connect(ours: socket.socket, name: str) -> None:
                 raise
 
 
-def _start_server(listening: socket.socket) -> subprocess.Popen[bytes]:
+def _start_server(kind: Kind, listening: socket.socket) -> subprocess.Popen[bytes]:
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
         "LANG": "C.UTF-8",
         "OPENBLAS_NUM_THREADS": "1",  # its threads would not live on in a fork
     }
-    return subprocess.Popen([sys.executable, "-P", __file__], stdin=listening, env=environment)
+    return subprocess.Popen([sys.executable, "-P", __file__, kind, RUN], stdin=listening, env=environment)
 
 
 def _send(server: socket.socket, request: dict[str, Any], fds: list[int]) -> None:
@@ -243,16 +318,27 @@ def import_all() -> None:
     for name in LIBRARIES:
         import_module(name)
     _fill_caches()
+    use_parsers()
+    gc.collect()
+    gc.freeze()
+
+
+def import_parsers() -> None:
+    for name in PARSERS:
+        import_module(name)
     gc.collect()
     gc.freeze()
 
 
 def _fill_caches() -> None:
     """What every process works out once for its first question: tables of words and sentences, patterns, the graph."""
+    from google.genai import types
+
     from bots.chat.markdown import safe
     from bots.chat.texts import say_in
     from core.conversation import Outcome, Question
     from core.graph.graph import build_graph
+    from core.reasoning import providers
     from core.text import intent, language
     from core.turns import archive
     from core.wording import LANGUAGES
@@ -265,6 +351,8 @@ def _fill_caches() -> None:
     intent.small_talk("Where is it?")
     safe.addresses("Here.")
     build_graph()
+    for name in providers.CALL_TYPES:
+        getattr(types, name).model_rebuild()
 
 
 def _serve(listening: socket.socket) -> dict[str, Any]:
@@ -315,6 +403,8 @@ def _accept(listening: socket.socket) -> socket.socket:
 
 
 def _end_all_of(asker: socket.socket, children: Children) -> None:
+    if sys.argv[1] == "parsers":  # as in the product, which they outlive until their input ends
+        return
     for child, (whose, _) in children.items():
         if whose is asker:
             os.kill(child, signal.SIGKILL)
@@ -356,14 +446,17 @@ def _become(request: dict[str, Any]) -> None:
     for number, fd in enumerate(request["streams"]):
         os.dup2(fd, number)
         os.close(fd)
+    if request["at_terminal"] or request.get("is_session"):
+        os.setsid()
     if request["at_terminal"]:
         import fcntl
         import termios
 
-        os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if files := request.get("files"):
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    if request.get("has_own_parsers"):
+        use_parsers(parser_process.Worker.start)
     for name, value in request.get("constants", {}).items():
         _set_constant(name, value)
     os.chdir(request["cwd"])
@@ -411,7 +504,8 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    import_all()
+    RUN = sys.argv[2]
+    (import_parsers if sys.argv[1] == "parsers" else import_all)()
     request = _serve(socket.socket(fileno=os.dup(0)))
     _become(request)
     try:

@@ -118,6 +118,7 @@ class Served:
     #: of the product, by "module:NAME" or "module:function.parameter"
     constants: dict[str, float] = field(default_factory=lambda: LOOKS | RETRIES)
     files: int = 0  #: that the process may have open; 0: as many as the tests may
+    has_own_parsers: bool = False  #: whether it starts those that parse files itself, from nothing
     process: Process | asyncio.subprocess.Process | None = None
 
     @classmethod
@@ -136,7 +137,9 @@ class Served:
     async def open(self, *, is_connected: bool = True, is_cold: bool = False) -> None:
         """Begin to serve. A cold start is one of Python itself, as a host's is."""
         cold = partial(asyncio.create_subprocess_exec, sys.executable)
-        warm = partial(start_python, constants=self.constants, files=self.files)
+        warm = partial(
+            start_python, constants=self.constants, files=self.files, has_own_parsers=self.has_own_parsers
+        )
         start: Any = cold if is_cold else warm
         with (self.folder / "log").open("ab") as log:
             self.process = await start(

@@ -236,6 +236,7 @@ async def test_the_bot_answers_while_somebody_teaches_it_a_bomb(template, tmp_pa
     office = Office.copied(template, tmp_path, slack)
     ann = slack.add_user("ann")
     general = slack.add_channel("general", ann)
+    office.has_own_parsers = True
     office.constants["core.turns.turns:open_turns.drain"] = 1.0  # seconds: the last bomb takes longer
     try:
         await office.open()
