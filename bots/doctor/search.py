@@ -12,6 +12,7 @@ from bots.chat.texts import ENGINE_NAMES
 from bots.doctor.findings import Finding, failed, ok, warning
 from bots.doctor.settings import Configuration
 from core.settings import Settings
+from core.tls import default_tls
 from core.web.engines import SEARXNG_SENTENCES
 
 NAME = "search"
@@ -73,7 +74,7 @@ async def status_of(url: str, settings: Settings) -> int | None:
     try:
         async with (
             asyncio.timeout(timeout),
-            httpx.AsyncClient(timeout=timeout) as client,
+            httpx.AsyncClient(timeout=timeout, verify=await asyncio.to_thread(default_tls)) as client,
             client.stream("GET", bare, auth=login) as response,
         ):
             return response.status_code

@@ -15,6 +15,7 @@ from bots.mcp.callers import MCP, SLACK, Caller, person_by_email, person_of_slac
 from bots.mcp.tokens import BEARER_PREFIX, McpStore
 from bots.slack.settings import CLOCK_SKEW, skew_of
 from core.errors import FootnoteError, SettingsError
+from core.tls import default_tls
 
 #: What tells nothing of anybody's documents: Slack may send it for nobody, and twice within a second.
 HARMLESS = frozenset(
@@ -86,7 +87,8 @@ class Issuer:
 
     async def _look(self) -> dict[str, jwt.PyJWK]:
         try:
-            async with httpx.AsyncClient(timeout=ISSUER_TIMEOUT) as client:
+            tls = await asyncio.to_thread(default_tls)
+            async with httpx.AsyncClient(timeout=ISSUER_TIMEOUT, verify=tls) as client:
                 for path in METADATA:
                     metadata = await client.get(f"{self.address.rstrip('/')}/{path}")
                     if metadata.is_success:

@@ -324,8 +324,11 @@ def import_all() -> None:
 
 
 def import_parsers() -> None:
+    from trafilatura import external
+
     for name in PARSERS:
         import_module(name)
+    external.jt_stoplist_init()
     gc.collect()
     gc.freeze()
 
@@ -338,8 +341,9 @@ def _fill_caches() -> None:
     from bots.chat.texts import say_in
     from core.conversation import Outcome, Question
     from core.graph.graph import build_graph
+    from core.grounding import quantities
     from core.reasoning import providers
-    from core.text import intent, language
+    from core.text import intent, terms
     from core.turns import archive
     from core.wording import LANGUAGES
 
@@ -347,9 +351,13 @@ def _fill_caches() -> None:
         say_in(name)
     for kind in (Outcome, Question):
         archive._reader(kind)
-    language.language_of("Where is it?")
+    terms.terms("Where is the ferry?")
     intent.small_talk("Where is it?")
-    safe.addresses("Here.")
+    intent.without_courtesy("Where is it?")
+    intent.intent_of("Where is it?")
+    intent.asks_for_calculation("Where is it?")
+    quantities.vocabulary()
+    safe.addresses("example.com")
     build_graph()
     for name in providers.CALL_TYPES:
         getattr(types, name).model_rebuild()

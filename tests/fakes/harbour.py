@@ -117,9 +117,9 @@ class Machine:
 
     @property
     def environment(self) -> dict[str, str]:
-        inherited = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+        inherited = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE")
         return {
-            **{name: os.environ[name] for name in inherited},
+            **{name: os.environ[name] for name in inherited if name in os.environ},
             "HOME": str(self.folder),
             "PYTHONPATH": str(ROOT),
             "LANG": "C.UTF-8",

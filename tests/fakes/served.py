@@ -80,6 +80,7 @@ def environment(folder: Path) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), DEAD_END),
         "NO_PROXY": "127.0.0.1",
+        **{name: os.environ[name] for name in ("SSL_CERT_FILE",) if name in os.environ},  # of one authority
         "HOME": str(folder),
         "PYTHONPATH": str(ROOT),
         "LANG": "C.UTF-8",

@@ -19,6 +19,7 @@ from bots.process import favor_loop
 from core.bootstrap import open_footnote, reads_everything
 from core.conversation import Conversation, Decision, Question
 from core.settings import Settings
+from core.tls import default_tls
 
 # Google's client derives from aiohttp's session, which aiohttp discourages; neither is ours to change.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning")
@@ -53,8 +54,12 @@ ROUND = 60  # questions
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(2_000, marks=pytest.mark.long)])
-async def test_every_question_ends_in_its_time_whatever_model_and_search_do(count, tmp_path, monkeypatch):
+async def test_every_question_ends_in_its_time_whatever_model_and_search_do(
+    count, tmp_path, monkeypatch, request
+):
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())  # all authorities: reading them holds a loop
+    default_tls.cache_clear()
+    request.addfinalizer(default_tls.cache_clear)
     random = Random(9)
     (tmp_path / "handbook.md").write_text(HANDBOOK)
     ended: Counter[str] = Counter()

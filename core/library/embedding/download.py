@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import SettingsError
 from core.library.embedding.provider import within
+from core.tls import default_tls
 
 if TYPE_CHECKING:
     import httpx
@@ -125,7 +126,7 @@ def _open(url: str, have: int, timeout: float) -> Iterator["httpx.Response"]:
     import httpx
 
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    with httpx.Client(timeout=timeout, follow_redirects=True) as client:
+    with httpx.Client(timeout=timeout, follow_redirects=True, verify=default_tls()) as client:
         request = client.build_request("GET", url, headers=headers)
         # The client's timeout applies to each step of connecting, but not to the look-up of the name.
         response = within(timeout, partial(client.send, request, stream=True))

@@ -17,6 +17,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from core.library.embedding.download import STALL_TIMEOUT, DownloadError, as_download_error, sha256_of
 from core.library.embedding.provider import within
+from core.tls import default_tls
 
 if TYPE_CHECKING:
     import httpx
@@ -107,7 +108,7 @@ class Hub:
         import httpx
 
         try:
-            with httpx.Client(timeout=self.timeout) as client:
+            with httpx.Client(timeout=self.timeout, verify=default_tls()) as client:
                 for _ in range(REDIRECTS + 1):
                     # Compressed, a file would have another size and another digest.
                     request = client.build_request(method, url, headers={"Accept-Encoding": "identity"})
