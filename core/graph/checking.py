@@ -47,9 +47,8 @@ class EarlyCheck:
     _confirmed: Statements = ()
     _standing: int = 0  #: confirmed sentences that are shown with all their footnotes
     _readable: frozenset[str] = frozenset()
-    _withdrawn: frozenset[str] = (
-        frozenset()
-    )  #: sources of the confirmed sentences that may not be quoted any more
+    #: Sources of the confirmed sentences that may not be quoted any more.
+    _withdrawn: frozenset[str] = frozenset()
 
     def begin(self, work: Work, strips: Strips, *, counts: bool) -> Hear | None:
         """The listener of a draft from these strips. Whether one ahead of its grades ``counts`` is known later."""

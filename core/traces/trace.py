@@ -117,9 +117,8 @@ class Trace:
     missing: str = ""  #: what a judge said is missing
     steps: tuple[Step, ...] = ()
     passages: tuple[TracedPassage, ...] = ()  #: best first
-    documents: tuple[
-        str, ...
-    ] = ()  #: the sources that its words may come from, what was said before included
+    #: The sources that its words may come from, what was said before included.
+    documents: tuple[str, ...] = ()
     drafts: tuple[TracedDraft, ...] = ()
     exchanges: tuple[ModelExchange, ...] = ()  #: with the models, if they are kept; stored beside it
 
