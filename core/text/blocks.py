@@ -73,13 +73,15 @@ class _Line:
     words: str  #: without white space around them; empty: a blank line
     indent: int  #: columns before the words
     is_quoted: bool
+    fence: int | None  #: where the fence of a code block stands, if it is one
 
 
 def split_blocks(text: str) -> Iterator[TextBlock]:
     """The blocks in order; only white space, list markers and quotation marks lie between them."""
     lines = [_line(text, match) for match in _LINE.finditer(text)]
     margin: int | None = None  # columns from which a line belongs to the list or directive above
-    number = _lines_of_cut_code(lines)
+    fences = [number for number, line in enumerate(lines) if line.fence is not None]
+    number = _lines_of_cut_code(lines, fences[0]) if len(fences) % 2 else 0
     if number:
         yield TextBlock(lines[0].start, lines[number - 1].at + len(lines[number - 1].words), "code")
     while number < len(lines):
@@ -95,7 +97,9 @@ def split_blocks(text: str) -> Iterator[TextBlock]:
                 kind = "table"
             last = _last(lines, number, kind)
             marker = _ITEM.match(line.words) if kind == "item" else None
-            start = line.at + marker.end() if marker else _start(line, kind)
+            start = line.at + marker.end() if marker else line.at
+            if kind == "code":  # what is indented keeps its indentation
+                start = line.start if line.fence is None else line.fence
             yield TextBlock(start, lines[last].at + len(lines[last].words), kind)
             if marker and not is_nested:
                 sign = len(marker.group().rstrip())
@@ -113,18 +117,18 @@ def _line(text: str, match: re.Match[str]) -> _Line:
     words = raw.strip()
     space = raw[: len(raw) - len(raw.lstrip())]
     columns = len(space.partition("\xa0")[0].expandtabs(CODE_INDENT))  # a no-break space indents nothing
-    return _Line(start, start + len(space), words, columns, quotation is not None)
+    at, fence = start + len(space), _FENCE.match(words)
+    return _Line(start, at, words, columns, quotation is not None, at + fence.start(1) if fence else None)
 
 
-def _lines_of_cut_code(lines: Sequence[_Line]) -> int:
-    """The number of lines at the beginning that end code which began in an earlier passage: below a lone fence without a
-    language, right behind the code, stands a blank line."""
-    fences = [number for number, line in enumerate(lines) if _FENCE.match(line.words)]
-    if len(fences) % 2 == 0 or not 0 < fences[0] < len(lines) - 1:
+def _lines_of_cut_code(lines: Sequence[_Line], first: int) -> int:
+    """The number of lines at the beginning that end code which began in an earlier passage: the ``first`` fence, one
+    without a language and without another to end it, stands right behind the code, and below it a blank line."""
+    if not 0 < first < len(lines) - 1:
         return 0
-    before, fence, after = lines[fences[0] - 1 : fences[0] + 2]
+    before, fence, after = lines[first - 1 : first + 2]
     is_bare = not fence.words.strip("`~")
-    return fences[0] + 1 if is_bare and before.words and not after.words else 0
+    return first + 1 if is_bare and before.words and not after.words else 0
 
 
 def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -> bool:
@@ -136,14 +140,6 @@ def _is_indented_code(lines: Sequence[_Line], number: int, *, is_nested: bool) -
     if above >= 0 and _LITERAL.search(lines[above].words):
         return True
     return line.indent >= CODE_INDENT and not is_nested and bool(_CODE_SIGN.search(line.words))
-
-
-def _start(line: _Line, kind: TextBlockKind) -> int:
-    """The beginning of the block that a line opens. Indented code keeps its indentation."""
-    if kind != "code":
-        return line.at
-    fence = _FENCE.match(line.words)
-    return line.at + fence.start(1) if fence else line.start
 
 
 def _kind_opened(words: str) -> TextBlockKind:
