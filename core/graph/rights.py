@@ -7,7 +7,7 @@ the work of a turn that was cut off, and an outcome before it is shown. What is 
 from collections.abc import Collection
 from dataclasses import replace
 
-from core.conversation import Citation, Exchange, Outcome, Proposal
+from core.conversation import Citation, Exchange, Outcome, Proposal, Question
 from core.graph.context import Deps
 from core.graph.state import State, Work
 from core.wording import Sentence, in_language
@@ -55,8 +55,11 @@ def collections_of(outcome: Outcome) -> frozenset[str]:
 
 
 async def may_go_on(state: State, deps: Deps) -> bool:
-    """True if a turn that was cut off may continue with what it had found, and what was said before it."""
+    """True if a turn that was cut off may continue with what it had found, and what was said before it; not with a
+    search that nobody allowed, where people are asked by now."""
     work, history = state["work"], tuple(state.get("history", ()))
+    if work.proposal is not None and isinstance(state["turn"], Question) and deps.approval != "never_ask":
+        return False
     behind, readable = collections_behind(work, history), deps.documents.collections
     if not readable.issuperset(behind):
         return False
