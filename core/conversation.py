@@ -219,6 +219,7 @@ class Proposal:
     collections: tuple[str, ...] = ()  #: of the documents' passages that its words may come from
     documents: tuple[str, ...] = ()  #: the sources of these passages
     attempt: int = 1  #: 1 for the first web search about this question
+    proposed_at: float = 0.0  #: seconds since the epoch; nobody saw it before
     verdict: Verdict | None = None  #: None while open
     decided_by: str | None = None
     decided_at: float | None = None

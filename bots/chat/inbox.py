@@ -25,7 +25,7 @@ from core.conversation import QUESTION_LIMIT, Command, Decision, Question, Verdi
 from core.errors import StoreUnavailable
 from core.priority import BackgroundTasks
 from core.text.language import language_of
-from core.turns.archive import is_stored, question_of
+from core.turns.archive import has_ended, is_stored, question_of
 from core.turns.messenger import ReplyRoute, Unreachable
 from core.turns.rate_limits import Admission, Rates, Refusal, open_admission
 from core.turns.turns import Turns
@@ -259,9 +259,11 @@ class Inbox:
             self.begin(self._replies.tell(command.id, route, say_in(command.language)("nothing_running")))
 
     async def _decide_newest(self, command: ChatCommand, route: ReplyRoute) -> None:
-        """A written "approve" or "deny" is about the newest open proposal."""
-        proposals = await self._replies.proposals(command.conversation)
-        open_ones = [proposal for proposal in proposals if proposal.is_open_at(command.said_at)]
+        """A written "approve" or "deny" is about the newest open proposal that its author can have seen."""
+        proposals, said_at = await self._replies.proposals(command.conversation), command.said_at
+        open_ones = [each for each in proposals if each.is_open_at(said_at) and each.proposed_at <= said_at]
+        while open_ones and not await has_ended(open_ones[-1].turn_id):  # its card is on the way
+            open_ones.pop()
         if not open_ones:
             if await self._is_first(command.id):
                 sentence = say_in(command.language)("nothing_to_decide")

@@ -82,6 +82,7 @@ def proposal_of(
         tried=tuple(dict.fromkeys((*work.tried, *sent))),
         closest=closest,
         attempt=(earlier.attempt if earlier else 0) + 1,
+        proposed_at=deps.now(),
         sent=sent,
         standalone=standalone,
         sources=work.sources,

@@ -16,7 +16,7 @@ from core.turns.messenger import ReplyRoute
 from core.turns.waiting import queue_priority
 
 if TYPE_CHECKING:
-    from dbos import EnqueueOptions
+    from dbos import EnqueueOptions, WorkflowStatus
     from pydantic import TypeAdapter
 
 Stored = TypeVar("Stored")
@@ -102,7 +102,19 @@ async def outcome_of(turn_id: str) -> Outcome | None:
     return await queue.run_unrecorded(_outcome_of(turn_id))
 
 
+async def has_ended(turn_id: str) -> bool:
+    """True once the outcome of a turn was shown, and for one that is not kept any more."""
+    status = await queue.run_unrecorded(_status_of(turn_id))
+    return status is None or status.status not in RUNNING
+
+
 async def _outcome_of(turn_id: str) -> Outcome | None:
+    status = await _status_of(turn_id)
+    return read(Outcome, status.output) if status and isinstance(status.output, dict) else None
+
+
+async def _status_of(turn_id: str) -> "WorkflowStatus | None":
+    """The status of a turn, once it has ended, or after STORING."""
     from dbos import DBOS
 
     for _ in range(int(STORING / LOOK_EVERY)):
@@ -110,7 +122,7 @@ async def _outcome_of(turn_id: str) -> Outcome | None:
         if status is None or status.status not in RUNNING:
             break
         await asyncio.sleep(LOOK_EVERY)
-    return read(Outcome, status.output) if status and isinstance(status.output, dict) else None
+    return status
 
 
 async def is_stored(turn_id: str) -> bool:
