@@ -110,15 +110,16 @@ def share_claims(replicas: Replicas, seats: int, most: int) -> None:
         .limit(1)
     )
 
-    def claim_share(queue: Any, executor: str, version: str, room: int, **options: Any) -> list[str]:
+    def is_waiting(queue: str) -> bool:
         with system.engine.connect() as connection:
-            if connection.execute(waits, {"queue": queue.name}).first() is None:
-                return []
+            return connection.execute(waits, {"queue": queue}).first() is not None
+
+    def claim_share(queue: Any, executor: str, version: str, room: int, **options: Any) -> list[str]:
         if replicas.are_several:
             room = min(room, share.take(most - room, time.monotonic()))
         # The newest version of the application takes workflows that name none; ours all name theirs.
         options["is_latest_version"] = False
-        return claim(queue, executor, version, room, **options) if room else []
+        return claim(queue, executor, version, room, **options) if room and is_waiting(queue.name) else []
 
     system.start_queued_partitioned_workflows = claim_share  # type: ignore[method-assign, assignment]
 
