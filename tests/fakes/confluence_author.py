@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Sequence
+from functools import cache
 from html import escape
 
 from fakes.confluence import EVERYBODY, FakeConfluence, WikiPage
@@ -17,6 +18,11 @@ from core.library.readers import collection_for
 
 HOME = "Harbour home"
 DEPTH = 4  # pages above one another, as it begins
+
+
+@cache
+def _rendered(source: str) -> str:
+    return MarkdownIt("commonmark", {"xhtmlOut": True, "html": False}).enable("table").render(source)
 
 
 class WikiAuthor:
@@ -133,7 +139,7 @@ class WikiAuthor:
     def _text(self) -> str:
         """A document in the storage format, with macros as an editor writes them."""
         source = self.chance.choice(self.documents)
-        html = MarkdownIt("commonmark", {"xhtmlOut": True, "html": False}).enable("table").render(source)
+        html = _rendered(source)
         edition = f"<p>Edition {self.chance.randrange(10**9)}.</p>"
         panel = (
             '<ac:structured-macro ac:name="info" ac:schema-version="1" ac:macro-id="8f2c"><ac:rich-text-body>'

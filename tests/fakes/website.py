@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import cache
 from pathlib import Path
 
 from aiohttp import web
@@ -135,6 +136,11 @@ def html(title: str, main: str, *, head: str = "", frame: str = "", links: Seque
     )
 
 
+@cache
+def _rendered(source: str) -> str:
+    return MarkdownIt().render(source)
+
+
 class WebAuthor:
     """Writes a website of sections and pages from documents in Markdown, each repeated with variation."""
 
@@ -195,8 +201,8 @@ class WebAuthor:
     def _write(self, path: str) -> None:
         self.now += 1
         source = self.chance.choice(self.documents)
-        text = f"# Page {self.number}\n\nEdition {self.chance.randrange(10**9)} of {path}.\n\n{source}"
-        main = MarkdownIt().render(text)
+        begin = f"# Page {self.number}\n\nEdition {self.chance.randrange(10**9)} of {path}."
+        main = MarkdownIt().render(begin) + _rendered(source)
         titles = (each.partition("\n")[0].lstrip("# ") for each in self.documents)
         menu = "".join(
             f'<li class="nav-item"><span class="nav-title">{title}</span></li>' for title in titles
