@@ -99,18 +99,14 @@ BATCH = 1_000  # turns that are read at a time
 
 async def outcome_of(turn_id: str) -> Outcome | None:
     """The outcome of a turn; None while it runs."""
-    return await queue.run_unrecorded(_outcome_of(turn_id))
+    status = await queue.run_unrecorded(_status_of(turn_id))
+    return read(Outcome, status.output) if status and isinstance(status.output, dict) else None
 
 
 async def has_ended(turn_id: str) -> bool:
     """True once the outcome of a turn was shown, and for one that is not kept any more."""
     status = await queue.run_unrecorded(_status_of(turn_id))
     return status is None or status.status not in RUNNING
-
-
-async def _outcome_of(turn_id: str) -> Outcome | None:
-    status = await _status_of(turn_id)
-    return read(Outcome, status.output) if status and isinstance(status.output, dict) else None
 
 
 async def _status_of(turn_id: str) -> "WorkflowStatus | None":
