@@ -54,6 +54,13 @@ _PARAGRAPHS = re.compile(r"\n[ \t>]*\n")
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//|--\s).*$")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
 
+#: A day, with another form of it.
+_DAYS = (
+    (re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b"), r"\3.\2.\1"),
+    (re.compile(r"\b(\d{1,2})\.(\d{1,2})\.((?:19|20)\d\d)\b"), r"\1 \2 \3"),
+)
+
+_LEADING_ZERO = re.compile(r"(?<!\d)0(?=\d)")
 _SPELLING = re.compile(r"[〇一二三四五六七八九]|[^\W\d_]+")
 
 
@@ -126,6 +133,8 @@ def _number_words() -> Mapping[str, int]:
 @lru_cache(maxsize=1_024)
 def numbers_of(source: str) -> frozenset[Decimal | str]:
     source = unicodedata.normalize("NFKC", source)
+    for day, other in _DAYS:  # "2025-06-30" is "30.06.2025", and that is "30 June 2025"
+        source = "\n".join((source, *(found.expand(other) for found in day.finditer(source))))
     known = _number_words()
     spelled = (Decimal(known[word]) for word in _SPELLING.findall(source.casefold()) if word in known)
     written = (
@@ -159,7 +168,7 @@ def possible_values(written: str) -> set[Decimal | str]:
         try:
             values.add(Decimal(reading).normalize())
         except InvalidOperation:
-            values.add(reading)
+            values.add(_LEADING_ZERO.sub("", reading))
     return values
 
 

@@ -234,3 +234,21 @@ def test_a_changed_number_is_nearly_always_doubted(shared_data):
 
     assert len(flags) > 200
     assert rate(flags) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("Er endet am 30.06.2025.", "Ends: 2025-06-30"),
+        ("Er endet am 30.6.2025.", "Ends: 2025-06-30"),
+        ("It ends on 30 June 2025.", "Ende: 30.06.2025"),
+        ("It ends on 2025-06-30.", "Ende: 30.06.2025"),
+    ],
+)
+def test_a_day_in_another_form_is_the_same_day(claim, source):
+    assert doubts_of(claim, [source]) == ()
+
+
+def test_another_day_or_version_stays_another_one():
+    assert doubts_of("Er endet am 30.07.2025.", ["Ends: 2025-06-30"]) == ("the number 30.07.2025",)
+    assert doubts_of("It came in 1.2.3.", ["Version 1.20.3"]) == ("the number 1.2.3",)
