@@ -45,10 +45,8 @@ _TO = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _NUMBER_ALONE = re.compile(r"(?!\W*(?:19|20)\d\d\W*\Z)\W*\d[\d.,' ]*\W*")
 _GROUPED = re.compile(r"\d\D\d{3}(?!\d)")
-_SIGN = re.compile(r"[%$€£¥]")
-_MEASURED = re.compile(
-    r"\w (?<!\bper )(?<!\bje )(?<!\bpro )(?<!\bpar )(?<!\bpor )(?P<unit>[A-Za-z]{2,})\s*\Z"
-)
+#: The sign of a unit in a label, or its name at the end, as in "Q1 kWh" or "Price EUR", but not in "Cost per km".
+_SIGN = re.compile(r"[%$€£¥]|(?<=\w )(?<!\bper )(?<!\bje )(?<!\bp[aor][ro] )[A-Za-z]{2,}(?=\s*\Z)")
 
 
 Entry = TypeVar("Entry", int, str)
@@ -189,15 +187,11 @@ def quantities_asked(question: str) -> tuple[Quantity, ...]:
     """The numbers that a question gives, also as words. What is counted or measured has no unit, so that it can be
     multiplied by a rate: "for 12 people", "five days"."""
     written = _numbers(question, is_comma=language_of(question) in _COMMA, is_cell=False)
+    spelled = (each for each in numbers_of(re.sub(r"\d", "_", question)) if isinstance(each, Decimal))
     signs = (PERCENT, POINTS, *vocabulary().signs)
-    spelled = numbers_of(re.sub(r"\d", "_", question))
     return (
         *(replace(each, unit=each.unit if each.unit in signs else "") for each in written),
-        *(
-            Quantity(readings=frozenset({each}), digits=f"{each:f}", start=0, end=0)
-            for each in spelled
-            if isinstance(each, Decimal)
-        ),
+        *(Quantity(readings=frozenset({each}), digits=f"{each:f}", start=0, end=0) for each in spelled),
     )
 
 
@@ -281,22 +275,13 @@ def _apply_labels(number: Quantity, labels: Iterable[str], above: str) -> Quanti
     above a table is said of money and not of people."""
     scale, unit = number.scale, number.unit
     signs = ((label, _SIGN.search(label)) for label in labels)
-    notes = [
-        _note(label) or (0, vocabulary().units[sign[0]] if sign else _last_unit(label))
-        for label, sign in signs
-    ]
+    notes = [_note(each) or (0, vocabulary().units.get(sign[0], "") if sign else "") for each, sign in signs]
     if above and not any(vocabulary().counts.search(label) for label in labels):
         notes.append(_note(above) or (0, ""))
     for power, own in notes:
         if unit in ("", *vocabulary().signs) and own in ("", unit or own):
             scale, unit = scale or power, unit or own
     return replace(number, scale=scale, unit=unit)
-
-
-def _last_unit(label: str) -> str:
-    """The unit at the end of a label, behind what it is of: "Q1 kWh", "Price EUR", but not "Cost per km"."""
-    found = _MEASURED.search(label)
-    return vocabulary().units.get(found["unit"], "") if found else ""
 
 
 def _note(text: str) -> tuple[int, str] | None:
