@@ -6,6 +6,7 @@ thread.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -250,7 +251,8 @@ async def _verify(state: State, deps: Deps) -> State:
     work = replace(work, rejected=rejected if kept.left_out else None)
     work, leaves_open = routing.apply_check(work, deps.policy, kept, votes, useful)
     if work.next == "answer":
-        return _answer_with_draft(state, deps, work, kept, strips, leaves_open=leaves_open)
+        figures = [each.shown for each in calculations]
+        return _answer_with_draft(state, deps, work, kept, strips, figures=figures, leaves_open=leaves_open)
     may_quote_instead = work.next == "propose" and not kept.text and draft.answers and deps.policy.weights
     if may_quote_instead and routing.certainty_of(work, deps.policy) == "sure":
         strips = asking.strips_of(work, deps.policy)
@@ -276,8 +278,8 @@ def _answer_with_quotes(state: State, deps: Deps, work: Work, draft: Draft, stri
 
 
 def _answer_with_draft(
-    state: State, deps: Deps, work: Work, kept: Edited, strips: Strips, *, leaves_open: bool
-) -> State:
+    state: State, deps: Deps, work: Work, kept: Edited, strips: Strips, *, figures: Sequence[str], leaves_open: bool,
+) -> State:  # fmt: skip
     """Answer with the supported part of a draft, what was left out, and a search for what is missing."""
     missing = ""
     if leaves_open:  # in the grader's words, or else what the plan would search for
@@ -285,7 +287,7 @@ def _answer_with_draft(
         missing = work.missing or planned
     draft = Draft(text=kept.text, composed=True)
     answer = replace(
-        to_answer(draft, strips, kept.stated, kept.unsettled, kept.figures),
+        to_answer(draft, strips, kept.stated, kept.unsettled, figures),
         left_out=kept.left_out,
         missing=missing,
     )

@@ -28,7 +28,7 @@ def to_answer(
     strips: Sequence[Strip],
     stated: Stated = MappingProxyType({}),
     unsettled: tuple[str, ...] = (),
-    figures: tuple[str, ...] = (),
+    figures: Sequence[str] = (),
 ) -> Answer:
     """The draft with footnotes in place of strip numbers, and a mark after sentences that stay in doubt. No source has
     the computed ``figures``."""

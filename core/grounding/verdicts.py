@@ -46,7 +46,6 @@ class Verdict:
     is_unsettled: bool = False  #: in doubt, which no vote settled
     #: where, by strip, in another language
     stated: Mapping[int, tuple[Span, ...]] = field(default_factory=dict)
-    figures: tuple[str, ...] = ()  #: computed ones, as they are shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,6 @@ class Edited:
     names_gap: bool = False  #: what is left says that something is not stated
     stated: Stated = field(default_factory=dict)
     unsettled: tuple[str, ...] = ()  #: sentences of the text that stay in doubt
-    figures: tuple[str, ...] = ()  #: computed ones, as they are shown
 
 
 def readable(strip: Strip) -> str:
@@ -157,7 +155,6 @@ def _verdict(statement: Statement, votes: Sequence[Grounded], *, needs_all: bool
         needs_previous=_is_most(number in vote.leaning for vote in judged),
         is_unsettled=not is_idle and any(number in vote.unsettled for vote in votes),
         stated=stated | computed,
-        figures=tuple(each.shown for each in statement.calculations),
     )
 
 
@@ -196,7 +193,6 @@ def remove_unsupported(text: str, verdicts: Mapping[int, Verdict], strips: Seque
             for strip, spans in verdicts[number + 1].stated.items()
         },
         unsettled=tuple(claims[n].text for n in marks.keys() - gone if verdicts[n + 1].is_unsettled),
-        figures=tuple(each for verdict in verdicts.values() for each in verdict.figures),
     )
 
 

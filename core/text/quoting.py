@@ -22,6 +22,7 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 ROW_QUOTED = 400  # characters of a row of a table; of a longer one people see the cell that says it
 _CELL = re.compile(r"(?:\\\||[^|\s])(?:(?:\\\||[^|\n])*(?:\\\||[^|\s]))?")  # a pipe in a cell has a backslash
 _ROW = re.compile(r"[^\n]*\w[^\n]*")
+_WORD = re.compile(r"\w")
 _NO_WORD = re.compile(r"\W+")
 HEADING_SIGNS = re.compile(r"\A#{1,6}\s+|\s*\n\W+\Z|\s+#+\Z|\s*\{[^{}]*\}\Z|\*\*")
 
@@ -72,14 +73,15 @@ def is_quotable(text: str, start: int, end: int) -> bool:
 
 
 def quotable(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """(start, end, kind) of sentences, items, code blocks, and the rows of tables. Of a long row, the cells."""
+    """(start, end, kind) of sentences, items, code blocks, and the rows of tables, if they have a word. Of a long row, the
+    cells."""
     for unit in units_within(text, start, end):
         if unit.kind == "table":
             for row in _ROW.finditer(text, unit.start, unit.end):
                 cells = _CELL.finditer(text, row.start(), row.end())
                 spans = [cell.span() for cell in cells] if len(row[0]) > ROW_QUOTED else [row.span()]
                 yield from ((*span, "row") for span in spans)
-        elif unit.kind not in ("heading", "markup"):
+        elif unit.kind not in ("heading", "markup") and _WORD.search(text, unit.start, unit.end):
             yield unit.start, unit.end, unit.kind
 
 

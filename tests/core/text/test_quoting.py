@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from core.text.inline import citation_numbers
-from core.text.quoting import as_quoted, is_quotable
+from core.text.quoting import as_quoted, is_quotable, quotable
 from core.text.sentences import split_units
 
 NESTED = """Do this:
@@ -184,3 +184,12 @@ def test_code_is_shown_to_the_letter_but_for_its_indentation(text):
 
             assert [line.strip() for line in quoted.splitlines()][: len(lines)] == lines
             assert citation_numbers(quoted.rpartition("\n")[2]) == (1,)
+
+
+def test_what_has_no_word_is_not_quoted():
+    text = "This image is deprecated. ⛔️\n\nDo not use it."
+
+    assert [text[start:end] for start, end, _ in quotable(text, 0, len(text))] == [
+        "This image is deprecated.",
+        "Do not use it.",
+    ]
