@@ -71,9 +71,8 @@ class GapQuestion:
     near: tuple[tuple[str, float], ...] = ()  #: documents that were found, each with how well it fits, 0 to 1
     confidence: float = 0.0  #: how sure the library was that they answer, 0 to 1
     collections: frozenset[str] = frozenset()  #: that it might read when it was asked, and of what is closest
-    documents: frozenset[str] = (
-        frozenset()
-    )  #: the sources that its words may come from, and of what is closest
+    #: The sources that its words may come from, and of what is closest.
+    documents: frozenset[str] = frozenset()
 
 
 @value
