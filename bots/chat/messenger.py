@@ -388,10 +388,8 @@ class ChatMessenger(Generic[Shown]):
         if command.name == TELL:
             await self.replies.tell_stored(command, route)
         elif command.name == CHANGED:
-            marks = AnswerMarks(
-                replies=self.replies, readable=self.commands.readable,
-                withdrawn=self.commands.footnote.answers.withdrawn,
-            )  # fmt: skip
+            withdrawn = self.commands.footnote.answers.withdrawn
+            marks = AnswerMarks(replies=self.replies, readable=self.commands.readable, withdrawn=withdrawn)
             async with self._once(command, route, is_again=is_again):
                 await marks.carry_out(command, route, is_again=is_again)
         elif command.name == "withdraw":

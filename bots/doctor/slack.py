@@ -46,7 +46,6 @@ SOURCES: Mapping[str, str] = {
     "SLACK_API_URL": f"Take it out to use {slack.API_URL}, or give the address of your proxy.",
 }
 
-
 PATIENCE = 5.0  # seconds for one request, and for a socket's first message
 
 
@@ -159,9 +158,8 @@ def scopes(granted: frozenset[str] | None, needed: Sequence[str]) -> Iterator[Fi
         fix = f"{APP} OAuth & Permissions › Scopes: add {scope}, then Reinstall to Workspace."
         yield failed(SCOPED, f"{scope} is missing: {slack.SCOPES[scope]}.", fix)
     if granted.issuperset(needed):
-        later = "".join(
-            f" {each} is not granted, and not needed so far." for each in sorted(slack.SOME_NEED - granted)
-        )
+        without = sorted(slack.SOME_NEED - granted)
+        later = "".join(f" {each} is not granted, and not needed so far." for each in without)
         yield ok(SCOPED, f"All {len(needed)} that are needed are granted.{later}")
     if more := sorted(granted - slack.SCOPES.keys()):
         fix = f"{APP} OAuth & Permissions › Scopes: take them away, then Reinstall to Workspace."
@@ -282,9 +280,8 @@ async def socket_side(
         return "", [failed(SOCKET, text, fix)]
     except Unreachable:
         return "", [failed(SOCKET, f"No socket opened within {PATIENCE:g} s.", f"{NETWORK} {SOCKET_MODE}")]
-    info = hello.get("connection_info") or {}
-    others = int(hello.get("num_connections") or 1) - 1
-    return str(info.get("app_id", "")), [await _beside(others, configuration.settings)]
+    app_id = str((hello.get("connection_info") or {}).get("app_id", ""))
+    return app_id, [await _beside(int(hello.get("num_connections") or 1) - 1, configuration.settings)]
 
 
 async def _beside(others: int, settings: Settings) -> Finding:
@@ -295,8 +292,8 @@ async def _beside(others: int, settings: Settings) -> Finding:
     try:
         owner = await asyncio.to_thread(stores.find_server, settings)
     except SettingsError:
-        unknown = f"Whose {'it is' if others == 1 else 'they are'} cannot be told while DATABASE_URL cannot be opened."
-        return warning(SOCKET, f"{beside}. {unknown}", "Bring PostgreSQL back, and run the doctor again.")
+        unknown = f"{beside}; whose, cannot be told while DATABASE_URL cannot be opened."
+        return warning(SOCKET, unknown, "Bring PostgreSQL back, and run the doctor again.")
     if not owner:
         fix = "Stop the other process: Slack gives each event to one connection only. Or create an app of its own."
         return warning(SOCKET, f"{beside} that {'is' if others == 1 else 'are'} not from here.", fix)
@@ -330,9 +327,8 @@ def over_http(settings: slack.SlackSettings) -> Iterator[Finding]:
         odd = "SLACK_SIGNING_SECRET does not look like one: they have 32 signs of 0-9 and a-f."
         yield warning(HTTP, odd, SOURCES["SLACK_SIGNING_SECRET"])
         return
-    yield ok(
-        HTTP, f"The signing secret is there. Whether Slack can reach …{slack.EVENTS_PATH} was not tested."
-    )
+    untested = f"Whether Slack can reach …{slack.EVENTS_PATH} was not tested."
+    yield ok(HTTP, f"The signing secret is there. {untested}")
 
 
 TITLE = "Slack"

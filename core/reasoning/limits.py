@@ -98,9 +98,8 @@ class Budget:
     database: AsyncDatabase
     now: Callable[[], datetime] = now_in_utc
 
-    limits: Mapping[Spender, tuple[str, int]] = field(
-        default_factory=dict
-    )  #: id and tokens a day, of who has one
+    #: Id and tokens a day, of who has one.
+    limits: Mapping[Spender, tuple[str, int]] = field(default_factory=dict)
 
     def allowance(self, channel: str, person: str) -> Self:
         """The part of it that one turn takes from: what this person may take in this channel."""
