@@ -93,7 +93,7 @@ def find_owner(data_dir: Path) -> str:
 
 
 def find_server(settings: Settings) -> str:
-    """Who answers now, in words; empty when nobody does. SettingsError if PostgreSQL cannot be asked."""
+    """The process that answers now, in words; empty when there is none. SettingsError if PostgreSQL cannot be asked."""
     if settings.postgres_url is None:
         return find_owner(settings.data_dir)
     return "a running Footnote" if is_served(settings) else ""

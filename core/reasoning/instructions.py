@@ -68,7 +68,8 @@ version, product, person or date than the one asked for.
 - evidence: the numbers in brackets of the sentences that state it, or come closest; none for an incorrect passage.
 
 Then say whether they are sufficient: true only when the evidence sentences alone answer the question completely, \
-with every condition it names, also where a figure has yet to be computed from them; false when it presumes something that they contradict or do not hold. When false, name \
+with every condition it names, also where a figure has yet to be computed from them; false when it presumes \
+something that they contradict or do not hold. When false, name \
 under missing what of the question they leave open: a few words in its language that a search could be made with, \
 the subject included; else leave it empty."""
 
@@ -134,7 +135,8 @@ own, which needs no number.
 
 CALCULATE = """\
 Do no arithmetic. Where a figure has to be computed, write the expression in its place, as in {calc: (12.4 - 11.1) / \
-11.1 as %}, with numbers as the strips or the question write them, the signs + - * / ( ), avg(1; 2), sum(1; 2) and round(1; places), and at \
+11.1 as %}, with numbers as the strips or the question write them, the signs + - * / ( ), avg(1; 2), sum(1; 2) \
+and round(1; places), and at \
 its end “as %” or “as points” where that is meant. The result is written with its unit and scale: write none behind it. \
 Where something fell, say so and compute by how much."""
 
@@ -172,8 +174,9 @@ A doubt says what a program did not find in the strips that a sentence cites. It
 yourself."""
 
 CALCULATED = """\
-A program computed the figures that are followed by a calculation in parentheses, from numbers of the strips, and of the \
-question where that is said: those are given, and need no strip. The arithmetic is right, and so is the result; judge whether these are the numbers, and it is the calculation, that the \
+A program computed the figures that are followed by a calculation in parentheses, from numbers of the strips, and of \
+the question where that is said: those are given, and need no strip. The arithmetic is right, and so is the result; \
+judge whether these are the numbers, and it is the calculation, that the \
 sentence speaks of."""
 
 COMPARE = """\

@@ -14,6 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from core.conversation import value
 from core.errors import SettingsError, how_to_install
+from core.tls import default_tls
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -133,8 +134,6 @@ def _options(provider: str, model: str, access: Access, *, is_streamed: bool) ->
     }  # fmt: skip
     match provider:
         case "google_genai":
-            from core.tls import default_tls
-
             options["max_retries"] = 1  # Google counts the first try
             options |= {"api_key": access.google_api_key, "base_url": access.google_url or GOOGLE_URL}
             # Else its client reads all authorities three times.

@@ -251,7 +251,7 @@ def asks_for_calculation(question: str) -> bool:
     return any(re.search(each, question, re.IGNORECASE) for each in patterns)
 
 
-#: A number of something, and no year or version: "12 people", "12人", "five days".
+#: A number of something, and no year or version: "12 people", "12人分".
 _COUNT = re.compile(r"(?<![\d.,/A-Za-z_-])(?!(?:19|20)\d\d\b)\d+(?:[.,]\d+)*\s?[^\W\d_]{2,}")
 
 

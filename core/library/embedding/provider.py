@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.errors import ModelTrouble, SettingsError, how_to_install, is_timeout
 from core.library.embedding import Vectors
+from core.tls import default_tls
 
 if TYPE_CHECKING:
     import httpx
@@ -143,8 +144,6 @@ def connect(
 
 
 def _gemini_arguments(api_key: str, base_url: str | None, timeout: float) -> dict[str, Any]:
-    from core.tls import default_tls
-
     def bound(request: "httpx.Request") -> None:
         # The client disables the timeouts of every request, even if it was built with some.
         request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), timeout)
