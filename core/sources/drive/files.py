@@ -175,6 +175,7 @@ def plain_name(name: str) -> str:
     return printable(name).replace("/", "-").strip() or "untitled"
 
 
+SHORT_ID = 6  # characters of an ID that tell files of one name apart
 UNKNOWN = DriveAccess(readers=frozenset(), gap="hidden")
 
 
@@ -187,6 +188,8 @@ class DriveTree:
     nodes: dict[str, DriveFile] = field(default_factory=dict)
     #: the folder or the shortcut by which a node is reached
     via: dict[str, str] = field(default_factory=dict)
+    #: by that and a name: the nodes that were called so, and some are by now
+    _named: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def holds(self, file: DriveFile) -> bool:
         """True if a file belongs to the source, as far as is known."""
@@ -201,15 +204,22 @@ class DriveTree:
         self.nodes[file.id] = file
         if file.id != self.root:
             self.via.setdefault(file.id, via)
+        self._note_name(file.id)
+
+    def _note_name(self, file_id: str) -> None:
+        self._named[self.via.get(file_id, ""), plain_name(self.nodes[file_id].name)].add(file_id)
 
     def sweep(self) -> None:
         """Drop what is not reached any more: what was moved away, or lies in what was."""
-        if not self.root:
+        if self.root:
+            self.via = self._find_paths()
+            reached = {self.root, *self.via}
+            self.nodes = {file_id: node for file_id, node in self.nodes.items() if file_id in reached}
+        else:
             self.via = {each.id: each.parent for each in self.nodes.values() if each.parent in self.nodes}
-            return
-        self.via = self._find_paths()
-        reached = {self.root, *self.via}
-        self.nodes = {file_id: node for file_id, node in self.nodes.items() if file_id in reached}
+        self._named.clear()
+        for file_id in self.nodes:
+            self._note_name(file_id)
 
     def _find_paths(self) -> dict[str, str]:
         """The way to each node: from the root through folders, and then through shortcuts. Each once."""
@@ -235,15 +245,27 @@ class DriveTree:
         return found
 
     def path(self, file_id: str) -> str:
-        """The name of a node for people."""
+        """The name of a node for people, which no other node has: who may read a document is looked up by it."""
         names = []
         while file_id in self.nodes and file_id != self.root:
             above = self.via.get(file_id, "")
             # What a shortcut leads to is named as the shortcut is.
             if not (above in self.nodes and self.nodes[above].is_shortcut):
-                names.append(plain_name(self.nodes[file_id].name))
+                name = plain_name(self.nodes[file_id].name)
+                names.append(
+                    f"{name} ({file_id[-SHORT_ID:]})" if self._has_twin(file_id, above, name) else name
+                )
             file_id = above
         return "/".join([self.label, *reversed(names)])
+
+    def _has_twin(self, file_id: str, above: str, name: str) -> bool:
+        """True if another file of this folder has the same name, as Google Drive allows."""
+        return any(
+            each in self.nodes
+            and self.via.get(each, "") == above
+            and plain_name(self.nodes[each].name) == name
+            for each in self._named.get((above, name), set()) - {file_id}
+        )
 
     def access(self, file_id: str) -> DriveAccess:
         """The readers of a node: nobody, where that is not known."""

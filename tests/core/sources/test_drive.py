@@ -124,6 +124,31 @@ async def test_what_lies_in_a_folder_comes_and_goes_with_it(follow, google):
         assert {each.id: each.source for each in follower.items.values()} == expected
 
 
+async def test_files_of_one_name_in_one_folder_have_names_of_their_own(follow, google):
+    """Who may read a document that an old answer cites is looked up by its name."""
+    world = google.world
+    root = open_folder(world)
+    pages = [
+        world.add("Page", folder, text=text)
+        for folder in (world.folder("Notes", root), world.folder("Notes", root))
+        for text in ("It sails at nine.", "It sails at ten.")
+    ]
+    follower = await follow(root).sync()
+
+    def names() -> list[str]:
+        return [follower.items[each].source for each in pages if each in follower.items]
+
+    assert len({*names()}) == len(pages)
+    world.write(pages[0], "It sails at noon.")
+    await follower.sync()
+    assert len({*names()}) == len(pages)
+    assert names()[0].endswith(f"/Page ({pages[0][-6:]})")
+    world.trash(pages[1])
+    world.write(pages[0], "It sails at one.")
+    await follower.sync()
+    assert names()[0].endswith("/Page")
+
+
 async def test_shortcuts_are_followed_once_to_what_the_account_may_read(follow, google):
     world = google.world
     root, outside = open_folder(world), world.folder("Elsewhere")

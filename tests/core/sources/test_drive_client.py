@@ -106,7 +106,7 @@ async def test_an_account_that_is_not_accepted_is_told_and_removes_nothing(drive
     ("break_it", "sentence"),
     [
         (lambda google: setattr(google, "is_enabled", False), "The Google Drive API is not enabled for the project"),
-        (lambda google: google.world.unshare(next(iter(google.world.nodes)), f"u-{ACCOUNT}"), "There is no folder drive:0001"),
+        (lambda google: google.world.unshare(next(iter(google.world.nodes)), f"u-{ACCOUNT}"), "There is no folder drive:of-harbour-0001"),
     ],
 )  # fmt: skip
 async def test_a_first_look_that_fails_says_what_to_do_and_keeps_no_source(

@@ -71,7 +71,7 @@ class DriveWorld:
     def add(self, name: str, parent: str = "", *, mime: str = DOCUMENT, text: str = "", **more: Any) -> str:
         self._number += 1
         above = self.nodes.get(parent)
-        node = Node(id=f"{self._number:04d}-{'of-harbour'}", name=name, mime=mime, parent=parent, **more)
+        node = Node(id=f"of-harbour-{self._number:04d}", name=name, mime=mime, parent=parent, **more)
         node.drive = above.drive if above else ""
         if not node.drive and (above is None or not parent):
             node.permissions["u-owner"] = user(OWNER, "owner")
