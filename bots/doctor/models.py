@@ -103,7 +103,7 @@ async def _call(
 
     from core.bootstrap import access_of
     from core.reasoning.calls import CALL_CONFIG
-    from core.reasoning.replies import check_ending
+    from core.reasoning.faults import check_ending
 
     timeout = min(TIMEOUT, settings.model_timeout)
     model = await asyncio.to_thread(providers.connect, setting, name, access_of(settings, timeout=timeout))

@@ -30,7 +30,7 @@ from core.reasoning.faults import CallFailed, Fault
 from core.reasoning.limits import Budget, Circuit, Prices, Spender, with_tokens
 from core.reasoning.pace import Pace
 from core.reasoning.prompts import Messages
-from core.reasoning.replies import Reply, has_ending
+from core.reasoning.replies import Reply
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -109,11 +109,11 @@ class StreamedModel:
                 if chunks or faults.diagnose(error).outage:
                     raise
         streamed = chunks[0] + chunks[1:] if text else None
-        if streamed is not None and has_ending(streamed):
+        if streamed is not None and faults.has_ending(streamed):
             return cast("BaseMessage", streamed)
         # It also says why there was no text. A stream that does not say how it ended may be cut anywhere.
         reply = await self.model.ainvoke(list(messages), config=CALL_CONFIG)
-        self._streams = self._streams and (follow is None or (bool(chunks) and has_ending(reply)))
+        self._streams = self._streams and (follow is None or (bool(chunks) and faults.has_ending(reply)))
         return reply
 
 

@@ -134,7 +134,7 @@ class ChatModelReasoner:
     ) -> Draft:
         def read(message: BaseMessage) -> Draft:
             self._calls.charge(message, self._writer)
-            replies.check_ending(message)
+            faults.check_ending(message)
             draft = replies.to_draft(message.text, strips)
             if draft.answers and not draft.text:
                 raise CallFailed(faults.unreadable("it was empty."))
@@ -174,7 +174,7 @@ class ChatModelReasoner:
 
         def read(reply: StructuredReply) -> ReplyT:
             self._calls.charge(reply.raw, self._judge)
-            replies.check_ending(reply.raw)
+            faults.check_ending(reply.raw)
             if not isinstance(reply.parsed, shape):
                 raise CallFailed(faults.unreadable(replies.complaint(reply.trouble), reply.raw.text))
             return reply.parsed

@@ -2,11 +2,13 @@
 
 Each LangChain provider has its own exceptions. They are classified by what they have in common:
 an HTTP status somewhere in the chain of causes, a timeout, or a class from a transport package.
+For a reply that was refused or cut off clients raise nothing: it says so itself.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from core.errors import ModelTrouble, causes, is_timeout
 from core.reasoning.limits import Spender
@@ -64,6 +66,13 @@ OF_CLASS: Mapping[str, Fault] = {
     "LengthFinishReasonError": replace(UNREADABLE, complaint=CUT_SHORT),
     "ContentFilterFinishReasonError": REFUSED,
 }
+#: Finish reasons in capitals: Gemini's, then those of other providers.
+REFUSALS = frozenset({
+    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+    "CONTENT_FILTER", "REFUSAL",
+})  # fmt: skip
+CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
+ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # Google's and OpenAI's, Anthropic's, Ollama's
 BAD_KEY = "API_KEY_INVALID"  # Gemini answers a wrong key with status 400 and this reason
 
 #: Packages of the providers' clients whose exceptions mean that the connection failed.
@@ -75,6 +84,31 @@ _RETRY_DELAY = re.compile(r"""retryDelay['"]:\s*['"](\d{1,6}(?:\.\d{1,9})?)s""")
 def unreadable(complaint: str, reply: str = "") -> Fault:
     """A reply of the wrong shape; the model is shown the complaint."""
     return replace(UNREADABLE, complaint=complaint, reply=reply)
+
+
+def has_ending(message: Any) -> bool:
+    """True if a reply says how it ended; OpenAI's Responses have a status."""
+    return bool(_ending_of(message) or message.response_metadata.get("status"))
+
+
+def _ending_of(message: Any) -> str:
+    metadata = getattr(message, "response_metadata", None) or {}
+    return next((str(metadata[name]).upper() for name in ENDINGS if metadata.get(name)), "")
+
+
+def check_ending(message: Any) -> None:
+    """Raises CallFailed for a reply that was refused or cut off, for which clients raise nothing."""
+    metadata, ending = getattr(message, "response_metadata", None) or {}, _ending_of(message)
+    details = metadata.get("incomplete_details") or {}  # of OpenAI's Responses
+    # OpenAI's models say that they refuse in a field of its own, and in Responses in a block.
+    blocks = (each for each in message.content if isinstance(each, dict))
+    refuses = message.additional_kwargs.get("refusal") or any(
+        each.get("type") == "refusal" for each in blocks
+    )
+    if ending in REFUSALS or (metadata.get("prompt_feedback") or {}).get("block_reason") or refuses:
+        raise CallFailed(REFUSED)
+    if ending in CUT_OFF or details.get("reason") == "max_output_tokens":
+        raise CallFailed(unreadable(CUT_SHORT, message.text))
 
 
 def diagnose(error: BaseException) -> Fault:

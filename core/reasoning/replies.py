@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from core.characters import one_line, plain
 from core.conversation import QUERY_LIMIT, QUESTION_LIMIT
 from core.library.documents import Retrieved, is_kept
-from core.reasoning import faults, reasoner
-from core.reasoning.faults import CallFailed
+from core.reasoning import reasoner
 from core.reasoning.fields import CHOICE, LIST, Flag, Number, Numbers, Rows, Text, Texts, to_step
 from core.reasoning.instructions import NO_ANSWER
 from core.reasoning.prompts import lines_of
@@ -35,14 +34,6 @@ OPTIONS = 4  # readings to choose from
 OPTION_LIMIT = 70  # characters; fits a button
 LACKING_LIMIT = 200  # characters of what a sentence lacks
 DRAFT_LIMIT = 8_000  # characters; an answer of five sentences has about 800
-
-#: Finish reasons in capitals: Gemini's, then those of other providers.
-REFUSALS = frozenset({
-    "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
-    "CONTENT_FILTER", "REFUSAL",
-})  # fmt: skip
-CUT_OFF = frozenset({"MAX_TOKENS", "LENGTH"})
-ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # Google's and OpenAI's, Anthropic's, Ollama's
 
 #: What a model thinks aloud before its answer; it may not end, or begin without its tag.
 _THOUGHT = re.compile(
@@ -174,31 +165,6 @@ class CompareReply(Reply):
 
     contradict: Numbers
     scope: Numbers
-
-
-def has_ending(message: Any) -> bool:
-    """True if a reply says how it ended; OpenAI's Responses have a status."""
-    return bool(_ending_of(message) or message.response_metadata.get("status"))
-
-
-def _ending_of(message: Any) -> str:
-    metadata = getattr(message, "response_metadata", None) or {}
-    return next((str(metadata[name]).upper() for name in ENDINGS if metadata.get(name)), "")
-
-
-def check_ending(message: Any) -> None:
-    """Raises CallFailed for a reply that was refused or cut off, for which clients raise nothing."""
-    metadata, ending = getattr(message, "response_metadata", None) or {}, _ending_of(message)
-    details = metadata.get("incomplete_details") or {}  # of OpenAI's Responses
-    # OpenAI's models say that they refuse in a field of its own, and in Responses in a block.
-    blocks = (each for each in message.content if isinstance(each, dict))
-    refuses = message.additional_kwargs.get("refusal") or any(
-        each.get("type") == "refusal" for each in blocks
-    )
-    if ending in REFUSALS or (metadata.get("prompt_feedback") or {}).get("block_reason") or refuses:
-        raise CallFailed(faults.REFUSED)
-    if ending in CUT_OFF or details.get("reason") == "max_output_tokens":
-        raise CallFailed(faults.unreadable(faults.CUT_SHORT, message.text))
 
 
 def complaint(error: BaseException | None) -> str:
