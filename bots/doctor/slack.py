@@ -292,7 +292,7 @@ async def _beside(others: int, settings: Settings) -> Finding:
     try:
         owner = await asyncio.to_thread(stores.find_server, settings)
     except SettingsError:
-        unknown = f"{beside}; whose, cannot be told while DATABASE_URL cannot be opened."
+        unknown = f"{beside}, perhaps from here: that is not known while DATABASE_URL cannot be opened."
         return warning(SOCKET, unknown, "Bring PostgreSQL back, and run the doctor again.")
     if not owner:
         fix = "Stop the other process: Slack gives each event to one connection only. Or create an app of its own."

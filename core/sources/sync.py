@@ -363,6 +363,9 @@ class SyncRun:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
+            running.add_done_callback(
+                lambda ended: ended.cancelled() or ended.exception()
+            )  # nobody waits for it
             await asyncio.wait([running], timeout=CANCEL_TIMEOUT)
             raise
 

@@ -362,8 +362,8 @@ async def test_whose_the_other_sockets_are_is_not_known_while_postgresql_is_away
 
     assert only(found, "socket") == {
         "check": "Slack socket", "state": "warning",
-        "finding": "It opens, and so did 1 other connection of this app; whose, cannot be told while DATABASE_URL "
-        "cannot be opened.",
+        "finding": "It opens, and so did 1 other connection of this app, perhaps from here: that is not known while "
+        "DATABASE_URL cannot be opened.",
         "fix": "Bring PostgreSQL back, and run the doctor again.",
     }  # fmt: skip
 
