@@ -177,20 +177,19 @@ def _fill(claims: list[Claim], order: Iterable[int], *, within_blocks: bool = Fa
 
 def claims_below(claims: Sequence[Claim], number: int) -> Sequence[Claim]:
     """The claims below an introduction: a list, a table or one other block; for an item, its inner items."""
-    claim, below = claims[number], claims[number + 1 :]
-    if not below or below[0].block == claim.block or claim.kind not in ("sentence", "item"):
+    claim, first = claims[number], claims[number + 1] if number + 1 < len(claims) else None
+    if first is None or first.block == claim.block or claim.kind not in ("sentence", "item"):
         return ()
     if claim.own and not claim.announces:
         return ()
+    below = (claims[each] for each in range(number + 1, len(claims)))
     if claim.is_heading:
         return tuple(takewhile(lambda other: not other.is_heading, below))
-    first = below[0]
     if claim.kind == "item" and first.kind == "item":
         return tuple(takewhile(lambda other: other.kind == "item" and other.depth > claim.depth, below))
-    if not (claim.announces or first.kind in ("item", "row") or first.takes_footnotes or _is_short(claim)):
-        return ()
-    is_list = first.kind in ("item", "row")
-    return tuple(takewhile(lambda other: other.kind == first.kind, below)) if is_list else below[:1]
+    if first.kind in ("item", "row"):
+        return tuple(takewhile(lambda other: other.kind == first.kind, below))
+    return (first,) if claim.announces or first.takes_footnotes or _is_short(claim) else ()
 
 
 def dependent(claims: Sequence[Claim], cut: Collection[int]) -> set[int]:

@@ -145,16 +145,20 @@ def numbers_of(source: str) -> frozenset[Decimal | str]:
 
 def _missing_numbers(claim: str, sources: Sequence[str]) -> Iterator[str]:
     written = _SPACED.sub("", _ITEM_NUMBER.sub(" ", claim))
-    for match in _NUMBER.finditer(written):
-        values, held = possible_values(match.group()), frozenset().union(*map(numbers_of, sources))
+    numbers = list(_NUMBER.finditer(written))
+    held = frozenset().union(*map(numbers_of, sources)) if numbers else frozenset()
+    for match in numbers:
+        if (values := possible_values(match.group())) & held:
+            continue
         is_rounded = _ABOUT.search(written, max(0, match.start() - ABOUT), match.start())
         pairs = product(values, held) if is_rounded else ()
         sizes = ((a, b) for a, b in pairs if isinstance(a, Decimal) and isinstance(b, Decimal))
-        if not values & held and not any(abs(a - b) <= ROUNDED * max(abs(a), abs(b)) for a, b in sizes):
+        if not any(abs(a - b) <= ROUNDED * max(abs(a), abs(b)) for a, b in sizes):
             yield match.group()
 
 
-def possible_values(written: str) -> set[Decimal | str]:
+@lru_cache(maxsize=1_024)
+def possible_values(written: str) -> frozenset[Decimal | str]:
     """The values that a number may have, since a point or comma may group thousands or mark decimals. A
     version or a date has no value and is compared as text."""
     plain = re.sub(r"['’\u00a0\u202f]", "", written)
@@ -169,7 +173,7 @@ def possible_values(written: str) -> set[Decimal | str]:
             values.add(Decimal(reading).normalize())
         except InvalidOperation:
             values.add(_LEADING_ZERO.sub("", reading))
-    return values
+    return frozenset(values)
 
 
 def _missing_quotations(prose: str, squeezed: str) -> Iterator[str]:

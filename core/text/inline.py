@@ -66,7 +66,7 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
     """The text in pieces, each with whether it is a code span."""
     position = 0
-    for start, end in code_spans(text):
+    for start, end in code_spans(text) if "`" in text else ():
         yield text[position:start], False
         yield text[start:end], True
         position = end
