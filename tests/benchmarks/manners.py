@@ -137,12 +137,13 @@ async def _verdict(footnote: Footnote, message: Message, judge: Judge | None) ->
     if follow_up != "unaddressed":
         return Verdict(message=message, is_answered=follow_up is not None)
     assistant = footnote.assistant
-    first = _question(message, message.question, "first")
-    await assistant.run(first)
+    await assistant.run(_question(message, message.question))  # which ended already where the thread is known
     if judge is not None:
         assistant = replace(assistant, make_deps=_judging(assistant.make_deps, message, judge))
-    turn = _question(message, message.message, "second")
-    outcome = await assistant.run(replace(turn, author=message.author, is_addressed=False))
+    turn = replace(_question(message, message.message), author=message.author, is_addressed=False)
+    outcome = await assistant.run(turn)
+    if outcome.is_shown:  # else the thread stays as it was
+        await assistant.checkpoints.forget(turn.conversation.id)
     return Verdict(message=message, is_answered=outcome.is_shown, confidence=outcome.confidence)
 
 
@@ -156,9 +157,8 @@ def _judging(
     return make
 
 
-def _question(message: Message, text: str, place: str) -> Question:
-    thread = f"{message.question} {message.message}"
-    conversation = Conversation(platform="test", space="s", channel="c", thread=thread)
+def _question(message: Message, text: str) -> Question:
+    conversation = Conversation(platform="test", space="s", channel="c", thread=message.question)
     return Question(
-        id=f"{thread} {place}", conversation=conversation, author="asker", text=text, asked_at=1.0
+        id=f"{message.question} {text}", conversation=conversation, author="asker", text=text, asked_at=1.0
     )

@@ -35,7 +35,7 @@ HALVES = ("looked at", "judged")
 FILES = "fastapi_docs"
 ARTICLES = ("Steam_engine", "European_Union_law")  # of SQuAD 2, in the library of the ranking
 EACH = 3  # of so many near-misses of these articles, one is asked
-QUICK = 8  # groups and near-misses of a quick run
+QUICK, QUICK_ASKED = 8, 3  # groups and near-misses of a quick run, and those of them that are looked for
 SHOWN = 8  # passages that a question finds
 SAID_AT = 1_790_000_000.0  # seconds since the epoch, of every kept answer
 UNSAID = "Ask Eve about it."  # the answer of a group for which the set gives files alone
@@ -231,7 +231,7 @@ def is_taken(pair: Compared) -> bool:
 
 def shelf(data: Path, *, quick: bool = False) -> Shelf:
     """One answer of each group is kept, and the first answer of SQuAD 2 to each question that has a near-miss."""
-    groups = rewordings.labels()["same"][: QUICK if quick else None]
+    groups = rewordings.labels()["same"][: QUICK_ASKED if quick else None]
     asked = rewordings.documented(data)
     kept: dict[str, KeptAnswer] = {}
     cases: list[Case] = []
@@ -260,11 +260,11 @@ def shelf(data: Path, *, quick: bool = False) -> Shelf:
         if each.group in articles
     }
     near = [pair for pair in rewordings.of_squad(data).near if pair[0] in answers][::EACH]
-    for answered, text in near[: QUICK if quick else None]:
+    for answered, text in near[: QUICK_ASKED if quick else None]:
         keep(answered, answers[answered])
         ask("near", (text,), answered)
     reworded = [pair for pair in rewordings.labels()["squad2"] if pair[0] in answers]
-    for answered, *others in reworded[: QUICK // 2 if quick else None]:
+    for answered, *others in reworded[: QUICK_ASKED if quick else None]:
         keep(answered, answers[answered])
         ask("reworded squad", others, answered)
     files = sorted(set().union(*(asked[group[0]].sources for group in groups))) if quick else ()

@@ -58,7 +58,7 @@ def test_a_quick_run_measures_every_rule_by_words_and_with_vectors(by_words, sha
     for section, rules in ((by_words, 3), (with_vectors, 6)):
         pairs, cases, _ranked = section.tables
         assert len(pairs.rows) == 2 * rules * 3  # sets, rules, and all pairs beside their halves
-        assert sum(row[-1] for row in cases.rows) == same_question.QUICK
+        assert sum(row[-1] for row in cases.rows) == same_question.QUICK_ASKED
         figures = section.figures
         assert (
             figures["words, words agree, all, reworded: first"]
@@ -68,7 +68,7 @@ def test_a_quick_run_measures_every_rule_by_words_and_with_vectors(by_words, sha
             figures["SQuAD 2, words agree, and none is swapped, all: taken"]
             < figures["SQuAD 2, words agree, all: taken"]
         )
-    assert with_vectors.figures["vectors, no credit, all, near: of"] == same_question.QUICK
+    assert with_vectors.figures["vectors, no credit, all, near: of"] == same_question.QUICK_ASKED
 
 
 def test_every_pair_is_in_one_half(by_words):
