@@ -219,7 +219,7 @@ def test_texts_cut_side_by_side_come_out_as_alone():
     endings = ("ing", "ational", "fulness", "iveness", "ly", "edness", "ization")
     letters = str.maketrans("0123456789", "bcdfglmnrt")
     texts = [
-        " ".join(f"{number:05}".translate(letters) + ending for ending in endings) for number in range(4_000)
+        " ".join(f"{number:05}".translate(letters) + ending for ending in endings) for number in range(1_000)
     ]
     switch = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
