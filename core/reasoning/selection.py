@@ -8,8 +8,8 @@ both ways round. ``tests/benchmarks/fit_selection.py`` searches for better ones.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Self
 
 from core.library.documents import Passage, Retrieved
 from core.text.intent import Intent, intent_of, is_open
@@ -74,7 +74,7 @@ def candidates(
 ) -> list[Candidate]:
     """Every quotable unit of the passages, best first. ``meaning`` gives the cosine of (passage, unit) with
     the question where it is known."""
-    query = _Query.of(question, weights)
+    query = _query(question, tuple(weights.items()))
     found = []
     for index, hit in enumerate(passages):
         for number, unit, own, coverage in _score(query, hit.passage):
@@ -84,9 +84,9 @@ def candidates(
     return sorted(found, key=lambda c: (-c.score, c.passage, c.unit))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Query:
-    """The terms of a question by which sentences are scored."""
+    """The terms of a question by which sentences are scored; one is itself alone, so that scores are kept by it."""
 
     text: str
     weights: Mapping[str, float]
@@ -95,13 +95,6 @@ class _Query:
     intent: Intent | None
     is_open: bool  #: not a question for yes or no
     named: frozenset[str]  #: commands, options and identifiers that the question names
-
-    @classmethod
-    def of(cls, question: str, weights: Mapping[str, float]) -> Self:
-        cue = next((answer for query, answer in _CUES if query.search(question)), None)
-        named = frozenset(next(filter(None, found.groups())) for found in _NAMED.finditer(question))
-        total = sum(weights.values()) or 1.0
-        return cls(question, weights, total, cue, intent_of(question), is_open(question), named)
 
     def share(self, present: Collection[str], elsewhere: Collection[str] = ()) -> float:
         """Share of the question's weight in these terms, except those in ``elsewhere``."""
@@ -120,6 +113,16 @@ class _Query:
         return most
 
 
+# One question looks at a passage when it is graded, and again for each of its strips.
+@lru_cache(maxsize=16)
+def _query(question: str, weights: tuple[tuple[str, float], ...]) -> _Query:
+    cue = next((answer for query, answer in _CUES if query.search(question)), None)
+    named = frozenset(next(filter(None, found.groups())) for found in _NAMED.finditer(question))
+    total = sum(weight for _, weight in weights) or 1.0
+    return _Query(question, dict(weights), total, cue, intent_of(question), is_open(question), named)
+
+
+@lru_cache(maxsize=128)
 def _score(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, float]]:
     """(number, unit, score, coverage) of each quotable unit, without the passage's own score."""
     language = language_of(passage.text)

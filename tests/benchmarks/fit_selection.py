@@ -86,6 +86,7 @@ def worth(squad_cases: Sequence[Case], clapnq_cases: Sequence[Case]) -> tuple[fl
 
 
 def best_three(case: Case) -> list[selection.Candidate]:
+    selection._score.cache_clear()  # the credits may have changed
     return selection.candidates(case.asked.question, case.weights, case.passages, case.meaning)[:3]
 
 
