@@ -363,9 +363,8 @@ class SyncRun:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            running.add_done_callback(
-                lambda ended: ended.cancelled() or ended.exception()
-            )  # nobody waits for it
+            # What it raises is nobody's any more.
+            running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             await asyncio.wait([running], timeout=CANCEL_TIMEOUT)
             raise
 
