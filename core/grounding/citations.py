@@ -81,6 +81,7 @@ def _compose(text: str, footnotes: _Footnotes, stated: Stated, unsettled: Sequen
         below = claims[number + 1 : number + 2]
         is_code = bool(below) and below[0].kind == "code" and below[0].takes_footnotes
         code = below if is_code and (claim.kind == "sentence" or claim.announces) else ()
+        marks[number] = ""
         if not is_covered:
             parts = ((claim.text, claim.kind == "code"), *((each.text, True) for each in code))
             numbers = frozenset(footnotes.numbers(claim, parts, stated))
@@ -88,7 +89,7 @@ def _compose(text: str, footnotes: _Footnotes, stated: Stated, unsettled: Sequen
             marks[number] = "" if is_shown else marks_of(sorted(numbers))
             before = before if claim.takes_footnotes else numbers
         if claim.text in unsettled:
-            marks[number] = f"{marks.get(number, '')} {IN_DOUBT}".strip()
+            marks[number] = f"{marks[number]} {IN_DOUBT}".strip()
         is_covered = bool(code)
     return _mark(text, claims, marks)
 

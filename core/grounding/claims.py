@@ -89,8 +89,12 @@ def claims_of(text: str) -> tuple[Claim, ...]:
             leads = marks is not None and not are_alone and begins
         if marks and claims and (are_alone or not leads):
             start = marks.end()
-            own = tuple(dict.fromkeys((*claims[-1].own, *citation_numbers(text[claims[-1].end : start]))))
-            claims[-1] = replace(claims[-1], end=start, own=own, cited=own)
+            # Below code that a sentence announces, they are that sentence's.
+            is_announced = claims[-1].kind == "code" and len(claims) > 1 and claims[-2].announces
+            of = -2 if is_announced else -1
+            own = tuple(dict.fromkeys((*claims[of].own, *citation_numbers(text[claims[-1].end : start]))))
+            claims[-1] = replace(claims[-1], end=start)
+            claims[of] = replace(claims[of], own=own, cited=own)
         gap = _GAP.match(text, start, unit.end)
         start = gap.end() if gap else start
         if start < unit.end:

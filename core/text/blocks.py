@@ -203,7 +203,7 @@ def _joins(lines: Sequence[_Line], number: int, kind: TextBlockKind) -> bool:
     if kind == "table":
         return opened == "table" or (opened == "prose" and "|" in line.words)
     if opened == "item" and kind == "prose":
-        is_wrapped = not lines[number - 1].words.endswith((".", ":", "!", "?", ";"))
+        is_wrapped = not lines[number - 1].words.endswith((".", ":", "!", "?", ";", "]"))
         return is_wrapped and bool(_LATER_NUMBER.match(line.words))
     return opened == "prose" and not _heads_table(lines, number)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from core.grounding.claims import claims_of, dependent, rewritten, without_lost_code
+from core.grounding.claims import claims_of, dependent, marks_of, rewritten, without_lost_code
 
 
 def read(text: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -109,6 +109,21 @@ def test_code_leans_on_what_introduces_it_or_on_what_follows():
         ("More.", (1,)),
     ]
     assert read(f"Use it so: [1]\n\n{code}\n\n{code}")[1:] == [(code, (1,)), (code, (1,))]
+
+
+def test_a_mark_below_code_is_that_of_the_sentence_which_announces_it():
+    draft = (
+        "1. Look. [1]\n2. Roll back:\n\n   ```bash\n   back\n   ```\n   [2]\n3. Call us if that fails. [3]"
+    )
+    claims = claims_of(draft)
+
+    assert [(claim.text, claim.own) for claim in claims if claim.kind != "code"] == [
+        ("Look.", (1,)),
+        ("Roll back:", (2,)),
+        ("Call us if that fails.", (3,)),
+    ]
+    marks = {number: marks_of(claim.own) for number, claim in enumerate(claims)}
+    assert rewritten(draft, claims, (), marks) == draft.replace("\n   [2]", "").replace("back:", "back: [2]")
 
 
 def test_code_before_a_list_keeps_what_introduces_it():
