@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from core.library.documents import Retrieved
 from core.reasoning.reasoner import Grade, Strip, Strips
+from core.text.blocks import LIST_MARKER
 from core.text.sentences import Unit, split_units, units_within
 
 STRIP_LIMIT = 12  # strips in one draft's context
@@ -31,6 +32,7 @@ _REFERS_BACK = re.compile(
     re.IGNORECASE,
 )
 
+_ITEM_SIGN = re.compile(rf"\n[ \t>]*(?:{LIST_MARKER}[ \t]|<)")
 _LETTER = re.compile(r"[^\W\d_]")  # between two sentences of a list stands at most its sign or number
 
 
@@ -118,10 +120,10 @@ def _collect_context(text: str, units: Sequence[Unit], index: int, around: int) 
     if _announces(text, units[index]):
         last = max(last, _end_of_announced(text, units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
-    while (
-        first and units[first].kind == "item" and "\n" not in text[units[first - 1].end : units[first].start]
-    ):
-        first -= 1  # an item from its beginning
+    while first and _is_one_item(text, units[first - 1], units[first]):
+        first -= 1  # an item is whole: its exceptions may stand at its end
+    while last + 1 < len(units) and _is_one_item(text, units[last], units[last + 1]):
+        last += 1
     content = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
     if not content:
         return set()
@@ -129,6 +131,10 @@ def _collect_context(text: str, units: Sequence[Unit], index: int, around: int) 
     while _announces(text, units[last]) and (end := _end_of_announced(text, units, last)) > last:
         last = end
     return set(range(first, last + 1))
+
+
+def _is_one_item(text: str, one: Unit, following: Unit) -> bool:
+    return one.kind == following.kind == "item" and not _ITEM_SIGN.search(text, one.end, following.start + 1)
 
 
 def _prose_before(units: Sequence[Unit], index: int) -> int | None:

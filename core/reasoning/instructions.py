@@ -65,7 +65,8 @@ For every passage, give its number and:
 - relevance: correct when it states the answer or a part of it; ambiguous when it is about the matter but leaves \
 the point open; incorrect when it is about something else, even if it shares words with the question, or about another \
 version, product, person or date than the one asked for.
-- evidence: the numbers in brackets of the sentences that state it, or come closest; none for an incorrect passage.
+- evidence: the numbers in brackets of the sentences that state it, with its conditions and exceptions, or come closest; \
+none for an incorrect passage.
 
 Then say whether they are sufficient: true only when the evidence sentences alone answer the question completely, \
 with every condition it names, also where a figure has yet to be computed from them; false when it presumes \

@@ -270,3 +270,22 @@ def test_an_item_beside_the_evidence_is_read_from_its_beginning():
     (strip,) = refine([hit(text, id="a")], {"a": Grade(relevance="correct", evidence=(3,))}, around=1)
 
     assert strip.text == text.strip().removeprefix("- ")
+
+
+def test_an_item_is_read_to_its_end_where_its_exceptions_may_stand():
+    text = (
+        "1. **Carrying over.** Up to eight days. They expire in June.\n   The page follows. Does not hold for the UK.\n"
+        "2. **Home.** From April on.\n"
+    )
+
+    (strip,) = refine([hit(text, id="a")], {"a": Grade(relevance="correct", evidence=(2,))}, around=1)
+
+    assert strip.text == text.partition("\n2. ")[0].removeprefix("1. ")
+
+
+def test_items_of_html_are_not_one():
+    text = "<ul>\n<li>One is.</li>\n<li>Two is.</li>\n<li>Three is.</li>\n</ul>\n"
+
+    (strip,) = refine([hit(text, id="a")], {"a": Grade(relevance="correct", evidence=(2,))}, around=0)
+
+    assert strip.text == "<li>One is.</li>"
