@@ -59,13 +59,15 @@ class _Footnotes:
         return self.citations.setdefault(key, _citation(len(self.citations) + 1, strip, start, end)).number
 
     def numbers(self, claim: Claim, parts: Sequence[Part], stated: Stated) -> Iterator[int]:
-        """The footnotes of a claim; those of what introduces it only where a quote shows it."""
+        """The footnotes of a claim; those of what introduces it only where a quote shows it. Of several markers within a
+        sentence each stands for the words before it."""
         cited, least = (claim.cited, OWN) if claim.takes_footnotes else (claim.own, 0.0)
-        sought = tuple(
-            (reduce(lambda left, figure: left.replace(figure, ""), self.figures, text), is_code)
-            for text, is_code in parts
-        )
         for strip in (self.strips[number] for number in cited if number in self.strips):
+            own = claim.said.get(strip.number, "")
+            sought = tuple(
+                (reduce(lambda left, figure: left.replace(figure, ""), self.figures, each), is_code)
+                for each, is_code in ((text if is_code else own or text, is_code) for text, is_code in parts)
+            )
             named = [span for text, _ in parts for span in stated.get((text, strip.number), ())]
             for start, end in find_spans(sought, strip, named, beside=claim.above, least=least):
                 yield self.number(strip, start, end)

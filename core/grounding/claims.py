@@ -7,11 +7,11 @@ sentence. Code, tables and quotations without a marker get those of what introdu
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
 from core.text.blocks import LIST_MARKER, QUOTATION_MARK, split_blocks
-from core.text.inline import MARKER, citation_numbers, without_markers
+from core.text.inline import MARKER, citation_numbers, without_code, without_markers
 from core.text.sentences import Unit, split_units
 
 SHORT_WORDS, SHORT_LENGTH, SHORT_UNSPACED = 3, 30, 8  # "Short answer: no."; characters; those of 「はい。」
@@ -43,6 +43,9 @@ class Claim:
     block: int  #: number of its paragraph, item, code block or table, from 0
     depth: int = 0  #: columns before a list marker
     is_quotation: bool = False  #: in a block quotation
+    said: Mapping[int, str] = field(
+        default_factory=dict
+    )  #: by strip, the words before each of several markers
 
     @property
     def as_judged(self) -> str:
@@ -122,8 +125,21 @@ def _claim(text: str, start: int, end: int, kind: str, block: int) -> Claim:
     depth = len(line) - len(line.lstrip()) if kind == "item" else 0
     return Claim(
         start=start, end=end, kind=kind, text=words, own=own, cited=own, block=block, depth=depth,
-        is_quotation=is_quotation,
+        is_quotation=is_quotation, said=_words_before_markers(written) if len(own) > 1 else {},
     )  # fmt: skip
+
+
+def _words_before_markers(written: str) -> dict[int, str]:
+    """The words behind the marker before, by the number of each; nothing where all stand in one place."""
+    said: dict[int, list[str]] = {}
+    words, position = "", 0
+    for marker in MARKER.finditer(without_code(written)):
+        before = written[position : marker.start()].strip(" ,;")
+        words, position = before if len(before.split()) >= SHORT_WORDS else words, marker.end()
+        for number in citation_numbers(marker[0]):
+            said.setdefault(number, []).append(words)
+    found = {number: " ".join(dict.fromkeys(each)) for number, each in said.items()}
+    return found if len(set(found.values())) > 1 and all(found.values()) else {}
 
 
 def _join(text: str, claims: Sequence[Claim]) -> list[Claim]:

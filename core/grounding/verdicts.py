@@ -179,8 +179,10 @@ def remove_unsupported(text: str, verdicts: Mapping[int, Verdict], strips: Seque
     shown = _place_markers(claims, verdicts, kept)
     if not any(shown.values()):
         gone = set(marks)  # a draft that only says what is unknown is no answer
+    within = (number for number, claim in enumerate(claims) if claim.said)
+    in_place = {number for number in within if shown.get(number) == marks_of(claims[number].own)}
     return Edited(
-        text=rewritten(text, claims, gone, shown),
+        text=rewritten(text, claims, gone, {n: mark for n, mark in shown.items() if n not in in_place}),
         left_out=tuple(
             Omission(text=claims[number].text, reason=_with_titles(verdicts[number + 1].reason, strips))
             for number in sorted(lost)

@@ -395,3 +395,23 @@ def test_any_text_that_is_accepted_whole_becomes_an_answer(draft):
     assert {citation.quote in STRIPS[int(citation.source[0]) - 1].text for citation in answer.citations} <= {
         True
     }
+
+
+def test_a_mark_within_a_sentence_is_quoted_by_the_words_before_it():
+    rows = (
+        "| jury duty | as needed |",
+        "| own wedding or civil partnership | 2 |",
+        "| birth of own child (other parent) | 2 |",
+    )
+    special = loose_strip("| occasion | days |\n|---|---|\n" + "\n".join(rows), number=1)
+    parental = loose_strip("The other parent may take parental leave after the birth of a child.", number=2)
+    draft = (
+        "A wedding gives 2 days [1], and the other parent has parental leave after the birth of a child [2]."
+    )
+    statements = statements_of(claims_of(draft), (special, parental))
+
+    kept = remove_unsupported(draft, verdicts_on(statements, [Grounded(judged=(1,))]), (special, parental))
+    answer = to_answer(Draft(text=kept.text, composed=True), (special, parental))
+
+    assert answer.text == f"{draft.replace(' [1]', '').replace(' [2]', '')} [1][2]"
+    assert [each.quote for each in answer.citations] == [rows[1], parental.text]
