@@ -120,9 +120,12 @@ def _collect_context(text: str, units: Sequence[Unit], index: int, around: int) 
     if _announces(text, units[index]):
         last = max(last, _end_of_announced(text, units, index))
     first, last = max(0, first - around), min(len(units) - 1, last + around)
-    while first and _is_one_item(text, units[first - 1], units[first]):
-        first -= 1  # an item is whole: its exceptions may stand at its end
-    while last + 1 < len(units) and _is_one_item(text, units[last], units[last + 1]):
+    # An item is whole: its exceptions may stand at its end.
+    pairs = [(one.kind, other.kind, text[one.end : other.start + 1]) for one, other in pairwise(units)]
+    goes_on = [one == other == "item" and not _ITEM_SIGN.search(gap) for one, other, gap in pairs]
+    while first and goes_on[first - 1]:
+        first -= 1
+    while last < len(goes_on) and goes_on[last]:
         last += 1
     content = [i for i in range(first, last + 1) if units[i].kind not in ("heading", "markup")]
     if not content:
@@ -131,10 +134,6 @@ def _collect_context(text: str, units: Sequence[Unit], index: int, around: int) 
     while _announces(text, units[last]) and (end := _end_of_announced(text, units, last)) > last:
         last = end
     return set(range(first, last + 1))
-
-
-def _is_one_item(text: str, one: Unit, following: Unit) -> bool:
-    return one.kind == following.kind == "item" and not _ITEM_SIGN.search(text, one.end, following.start + 1)
 
 
 def _prose_before(units: Sequence[Unit], index: int) -> int | None:
