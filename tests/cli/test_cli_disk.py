@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sqlite3
 from contextlib import closing
 
@@ -12,24 +11,13 @@ from fakes.harbour import FERRY_QUESTION
 ASK = ("ask", FERRY_QUESTION, "--docs", "docs", "--thread", "sark", "--json")
 
 
-@pytest.fixture(autouse=True)
-def no_bytecode(machine):
-    """Python would leave the half of it that the disk took."""
-    machine.settings["PYTHONDONTWRITEBYTECODE"] = "1"
-
-
-def largest_files(size: int):
-    """As a full disk: no file of the process grows beyond so many bytes."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-
-
 async def test_a_full_disk_is_told_in_a_sentence_and_nothing_that_was_there_is_lost(machine):
     before = await machine.run(*ASK)
     files = [file.stat().st_size for file in (machine.folder / ".footnote").glob("*.sqlite")]
-    machine.before_start = largest_files(min(files))
+    machine.largest_file = min(files)
 
     full = await machine.run("ask", "Does it take bicycles?", *ASK[2:])
-    machine.before_start = None
+    machine.largest_file = 0
     after = await machine.run("ask", "Does it take bicycles?", *ASK[2:])
 
     assert before.record["outcome"] == after.record["outcome"] == "answered"
@@ -44,7 +32,7 @@ BOTS = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
 async def test_bots_that_start_on_a_full_disk_end_with_a_sentence(machine):
     await machine.run(*ASK)
     machine.settings |= BOTS
-    machine.before_start = largest_files(1024)
+    machine.largest_file = 1024
 
     ran = await machine.run("run", "slack")
 

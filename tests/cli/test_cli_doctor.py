@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 from fakes.gemini import Blocked, FakeGemini, Hang, Status
-from fakes.permissions import NO_LINUX, bind_for_good
+from fakes.permissions import NO_LINUX
 from fakes.tiny_network import write_tiny_network
 from fakes.web_servers import FakeSearXNG, FakeSite, FakeTavily
 
@@ -268,7 +268,7 @@ async def test_a_data_folder_that_others_may_read_or_that_cannot_be_made_is_told
 
 @pytest.mark.skipif(os.geteuid() == 0 and sys.platform != "linux", reason=NO_LINUX)
 async def test_a_data_folder_that_is_closed_is_told_with_a_command_that_can_be_pasted(machine):
-    machine.before_start = bind_for_good
+    machine.is_bound = True
     closed = machine.folder / "data of ours"
     closed.mkdir(mode=0o500)
     machine.settings |= {"DATA_DIR": str(closed)}

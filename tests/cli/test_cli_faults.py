@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.permissions import NO_LINUX, bind_for_good
+from fakes.permissions import NO_LINUX
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTHING_NAMED = (
@@ -150,7 +150,7 @@ async def test_a_conversation_over_nothing_says_what_to_do(machine):
 
 @pytest.mark.skipif(os.geteuid() == 0 and sys.platform != "linux", reason=NO_LINUX)
 async def test_a_data_folder_that_cannot_be_written_is_told(machine):
-    machine.before_start = bind_for_good
+    machine.is_bound = True
     machine.folder.chmod(0o500)
 
     code, sentence = await told(machine, "ask", "hello")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import ctypes
 import errno
 import gc
 import io
@@ -69,6 +70,8 @@ NUMBER = struct.Struct("!i")
 LENGTH = struct.Struct("!I")
 PEER = struct.Struct("3i")  # pid, user and group, as SO_PEERCRED gives them
 SOON = 30.0  # seconds
+#: capabilities(7), and capset(2): two sets of 32 bits.
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAPABILITIES_VERSION_3 = 1, 2, 0x20080522
 SENDING = threading.Lock()  # a thread may start a process while the event loop starts another
 Children = dict[int, tuple[socket.socket, int]]  # pid -> who asked, and where its exit code is waited for
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
@@ -119,6 +122,7 @@ async def start_python(
     *arguments: str, cwd: Path | str, env: Mapping[str, str], stdin: Any = None, stdout: Any = None,
     stderr: Any = None, at_terminal: bool = False, imports: Sequence[str] = (),
     constants: Mapping[str, float] = {}, files: int = 0, has_own_parsers: bool = False,
+    largest_file: int = 0, is_bound: bool = False,
 ) -> Process:  # fmt: skip
     """``python *arguments``: ``-m`` and a module, or a script. A stream that is not given is empty.
 
@@ -126,6 +130,8 @@ async def start_python(
     ``constants``: values that it has in place of ours, by "module:NAME" or "module:function.parameter".
     ``files``: that it may have open; 0: as many as the tests may.
     ``has_own_parsers``: whether it starts those that parse files itself, from nothing.
+    ``largest_file``: bytes that no file of its grows beyond, as on a full disk; 0: no limit.
+    ``is_bound``: whether permissions of files bind it, root too.
     """
     ours: list[int | None] = []
     theirs: list[int] = []
@@ -140,6 +146,8 @@ async def start_python(
         "constants": {**constants},
         "files": files,
         "has_own_parsers": has_own_parsers,
+        "largest_file": largest_file,
+        "is_bound": is_bound,
     }
     _server("parsers")  # for what is started
     _send(_server("bots"), request, [*theirs, told])
@@ -463,6 +471,10 @@ def _become(request: dict[str, Any]) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if files := request.get("files"):
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    if size := request.get("largest_file"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    if request.get("is_bound"):
+        _bind_to_permissions()
     if request.get("has_own_parsers"):
         use_parsers(parser_process.Worker.start)
     for name, value in request.get("constants", {}).items():
@@ -475,6 +487,18 @@ def _become(request: dict[str, Any]) -> None:
     sys.stdin = sys.__stdin__ = os.fdopen(0)
     sys.stdout = sys.__stdout__ = os.fdopen(1, "w")
     sys.stderr = sys.__stderr__ = os.fdopen(2, "w", buffering=1, errors="backslashreplace")
+
+
+def _bind_to_permissions() -> None:
+    """For good: by these capabilities, no permission of a file stops root."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None)
+        header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION_3, 0)
+        sets = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, twice
+        assert libc.capget(header, sets) == 0
+        for kind in range(3):
+            sets[kind] &= ~(1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH)
+        assert libc.capset(header, sets) == 0
 
 
 def _set_constant(name: str, value: float) -> None:

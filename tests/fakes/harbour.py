@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,6 +78,12 @@ class Ran:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+def _as_from_a_terminal() -> None:
+    """A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C; `nohup` SIGHUP."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @dataclass
 class Machine:
     """A folder with documents, and the commands run in it."""
@@ -86,7 +91,8 @@ class Machine:
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
     is_cold: bool = False  #: whether a command starts with Python itself, as a person's does
-    before_start: Callable[[], None] | None = None  #: run in the process of a cold start, before the command
+    largest_file: int = 0  #: bytes that no file of a command grows beyond, as on a full disk; 0: no limit
+    is_bound: bool = False  #: whether permissions of files bind a command, root too
 
     @property
     def docs(self) -> Path:
@@ -95,18 +101,13 @@ class Machine:
     async def start(self, *arguments: str, stdout: int = PIPE) -> Process | asyncio.subprocess.Process:
         command = ("-m", "bots", *arguments)
         given = {"cwd": self.folder, "env": self.environment, "stdin": PIPE, "stdout": stdout, "stderr": PIPE}
-        if not self.is_cold and self.before_start is None:
-            return await start_python(*command, **given)
+        if not self.is_cold:
+            return await start_python(
+                *command, **given, largest_file=self.largest_file, is_bound=self.is_bound
+            )
         return await asyncio.create_subprocess_exec(
-            sys.executable, *command, **given, preexec_fn=self._as_from_a_terminal
+            sys.executable, *command, **given, preexec_fn=_as_from_a_terminal
         )
-
-    def _as_from_a_terminal(self) -> None:
-        """A shell that runs the tests in the background has them, and so the command, ignore Ctrl-C; `nohup` SIGHUP."""
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        if self.before_start is not None:
-            self.before_start()
 
     async def run(self, *arguments: str, stdin: str | bytes = b"") -> Ran:
         process = await self.start(*arguments)

@@ -14,7 +14,6 @@ import pytest
 #: capabilities(7): by these, no permission of a file stops root.
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 VERSION_3 = 0x20080522  # capset(2): _LINUX_CAPABILITY_VERSION_3, two sets of 32 bits
-PR_CAPBSET_DROP = 24  # prctl(2)
 NO_LINUX = "root is bound by no permission, and only Linux lets it give that up"
 
 
@@ -51,14 +50,6 @@ def bound_by_permissions() -> Iterator[None]:
     finally:
         sets[0].effective = before
         assert libc.capset(ctypes.byref(header), sets) == 0
-
-
-def bind_for_good() -> None:
-    """The same in a new process and in what it executes."""
-    if os.geteuid() == 0:
-        libc = ctypes.CDLL(None)
-        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-            assert libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
 
 
 def _can_read(file: Path) -> bool:

@@ -60,15 +60,8 @@ def web(office):
     return office
 
 
-async def test_without_a_port_the_web_process_says_what_is_missing(office):
-    await begin(office, "web", PORT="")
-
-    assert await asyncio.wait_for(office.process.wait(), PATIENCE) == 2
-    assert "takes the port that PORT names" in office.log
-
-
-@pytest.mark.parametrize("port", ["eighty", "65536"])
-async def test_a_port_that_is_none_is_told_as_one_that_is_missing(web, port):
+@pytest.mark.parametrize("port", ["", "eighty", "65536"])
+async def test_a_port_that_is_none_or_missing_is_told(web, port):
     web.settings["PORT"] = port
     await web.open(is_connected=False)
 
