@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.patience import PATIENCE
 
 from bots.cli import build_parser
 from bots.commands import mcp
@@ -46,7 +47,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRA, "mcp", "run --mcp 127.0.0.1:0", "mcp --tokens"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, check=True,
+        stderr=subprocess.STDOUT, text=True, check=True, timeout=PATIENCE,
     )  # fmt: skip
 
     assert ran.stdout.splitlines() == [NO_EXTRA, "2", NO_EXTRA, "2", NO_TOKENS, "0"]

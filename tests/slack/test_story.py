@@ -27,7 +27,7 @@ def people(slack, ann, general):
 
 
 async def test_a_mention_is_answered_in_its_thread_and_followed_up_without_one(office, slack, ann, general):
-    await office.open(is_cold=True)
+    await office.open()
 
     asked = await slack.mention(ann, general, FERRY)
     await slack.until(lambda: slack.sessions.get((general, asked.ts)))
