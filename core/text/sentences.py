@@ -8,7 +8,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from core.text.blocks import split_blocks
@@ -83,8 +83,9 @@ def split_sentences(text: str) -> tuple[tuple[int, int], ...]:
     return tuple((unit.start, unit.end) for unit in split_units(text))
 
 
+@lru_cache(maxsize=128)
 def split_units(text: str) -> tuple[Unit, ...]:
-    """The units of a passage, in order."""
+    """The units of a passage, in order. They are kept for a while: one question looks at a passage several times."""
     units: list[Unit] = []
     for block in split_blocks(text):
         if block.kind == "prose":
