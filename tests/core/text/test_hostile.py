@@ -12,6 +12,8 @@ import pytest
 #: Characters of a line, and seconds of processor time for all lines together: four to eight times what they
 #: take. A reader that takes the square of 100,000 needs ten thousand million steps for one.
 SIZES = [(15_000, 8), pytest.param(100_000, 60, marks=pytest.mark.long)]
+#: The same of a draft, whose whole length is DRAFT_LIMIT.
+DRAFT_SIZES = [(4_000, 13), pytest.param(8_000, 40, marks=pytest.mark.long)]
 
 #: Each is repeated to fill a line, between a beginning and an end.
 LINES = {
@@ -135,7 +137,7 @@ def budget_of(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-#: What becomes of a draft of half the length that is read, in which every second claim fails.
+#: What becomes of a draft in which every second claim fails.
 EDITING = """
 from core.grounding.citations import to_answer
 from core.grounding.claims import claims_of
@@ -154,5 +156,6 @@ def read(text):
 """
 
 
-def test_a_hostile_draft_is_edited_within_its_budget():
-    read_every_line(EDITING, size=4_000, budget=13)
+@pytest.mark.parametrize(("size", "budget"), DRAFT_SIZES)
+def test_a_hostile_draft_is_edited_within_its_budget(size, budget):
+    read_every_line(EDITING, size=size, budget=budget)
