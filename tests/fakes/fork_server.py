@@ -192,7 +192,8 @@ class ParserProcess:
 
     def wait(self) -> int:
         if self.returncode is None:
-            (self.returncode,) = NUMBER.unpack(os.read(self.status, NUMBER.size))
+            told = os.read(self.status, NUMBER.size)  # nothing, where the server ended before it
+            self.returncode = NUMBER.unpack(told)[0] if told else -signal.SIGKILL
             os.close(self.status)
         return self.returncode
 
