@@ -15,6 +15,7 @@ from core.graph.state import State, Work
 from core.grounding.citations import footnotes_for
 from core.grounding.strips import evidence_alone, refine, shorten
 from core.reasoning.reasoner import Strip
+from core.text.inline import without_markers
 from core.text.intent import small_talk_language
 from core.text.language import language_of
 from core.wording import Sentence, in_language
@@ -123,7 +124,8 @@ def end(state: State, work: Work, remembered: str, **fields: Any) -> State:
     best = [hit.passage.source for hit in work.passages[:FOLLOWED] if hit.passage.origin == "documents"]
     exchange = Exchange(
         question=work.question,
-        answer=remembered[: states.ANSWER_REMEMBERED],
+        # The next draft has other strips: marks of this one would name some of them.
+        answer=without_markers(remembered)[: states.ANSWER_REMEMBERED],
         author=work.asker,
         sources=tuple(dict.fromkeys((*cited, *best))) if citations else (),
         collections=outcome.collections,
