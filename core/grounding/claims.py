@@ -43,9 +43,8 @@ class Claim:
     block: int  #: number of its paragraph, item, code block or table, from 0
     depth: int = 0  #: columns before a list marker
     is_quotation: bool = False  #: in a block quotation
-    said: Mapping[int, str] = field(
-        default_factory=dict
-    )  #: by strip, the words before each of several markers
+    #: by strip, the words before each of several markers
+    said: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def as_judged(self) -> str:
@@ -94,10 +93,10 @@ def claims_of(text: str) -> tuple[Claim, ...]:
             start = marks.end()
             # Below code that a sentence announces, they are that sentence's.
             is_announced = claims[-1].kind == "code" and len(claims) > 1 and claims[-2].announces
-            of = -2 if is_announced else -1
-            own = tuple(dict.fromkeys((*claims[of].own, *citation_numbers(text[claims[-1].end : start]))))
+            marked = -2 if is_announced else -1
+            own = tuple(dict.fromkeys((*claims[marked].own, *citation_numbers(text[claims[-1].end : start]))))
             claims[-1] = replace(claims[-1], end=start)
-            claims[of] = replace(claims[of], own=own, cited=own)
+            claims[marked] = replace(claims[marked], own=own, cited=own)
         gap = _GAP.match(text, start, unit.end)
         start = gap.end() if gap else start
         if start < unit.end:

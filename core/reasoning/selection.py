@@ -123,7 +123,7 @@ def _query(question: str, weights: tuple[tuple[str, float], ...]) -> _Query:
 
 
 @lru_cache(maxsize=128)
-def _score(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, float]]:
+def _score(query: _Query, passage: Passage) -> tuple[tuple[int, Unit, float, float], ...]:
     """(number, unit, score, coverage) of each quotable unit, without the passage's own score."""
     language = language_of(passage.text)
     headings = frozenset(terms(" ".join((passage.title, *passage.path)), language))
@@ -158,7 +158,7 @@ def _score(query: _Query, passage: Passage) -> list[tuple[int, Unit, float, floa
         elif unit.kind == "heading":
             section.own, section.sentences = query.agreement(HEADING_SIGNS.sub("", words), language), 0
         before = present
-    return scored
+    return tuple(scored)
 
 
 @dataclass(slots=True)

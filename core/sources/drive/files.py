@@ -188,7 +188,7 @@ class DriveTree:
     nodes: dict[str, DriveFile] = field(default_factory=dict)
     #: the folder or the shortcut by which a node is reached
     via: dict[str, str] = field(default_factory=dict)
-    #: by that and a name: the nodes that were called so, and some are by now
+    #: by that and a name: the nodes that have been called so, not all of which still are
     _named: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def holds(self, file: DriveFile) -> bool:
@@ -252,9 +252,9 @@ class DriveTree:
             # What a shortcut leads to is named as the shortcut is.
             if not (above in self.nodes and self.nodes[above].is_shortcut):
                 name = plain_name(self.nodes[file_id].name)
-                names.append(
-                    f"{name} ({file_id[-SHORT_ID:]})" if self._has_twin(file_id, above, name) else name
-                )
+                names.append(name)
+                if self._has_twin(file_id, above, name):
+                    names[-1] += f" ({file_id[-SHORT_ID:]})"
             file_id = above
         return "/".join([self.label, *reversed(names)])
 
